@@ -1,0 +1,43 @@
+# Every verb does its own set-up: `make demo` and `make test` work from a fresh clone.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+# Extra options for pytest, as in: make test PYTEST_ARGS="-n 2"
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install lint types test demo bench-accuracy clean
+
+help:  ## show these verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(INSTALLED)  ## make .venv with everything for development
+
+# torch comes first and through the constraints, so that no other version is ever fetched.
+$(INSTALLED): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	touch $@
+
+lint: install  ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install  ## mypy, strict
+	$(BIN)/mypy
+
+test: lint types  ## everything that CI runs
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+demo: install  ## plan a real training, run it a little, show predicted beside measured
+	$(BIN)/memfit demo
+
+bench-accuracy: install  ## predicted against measured peaks over many configurations (long)
+	$(BIN)/python -m benchmarks.accuracy
+
+clean:  ## remove .venv, caches and build output
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

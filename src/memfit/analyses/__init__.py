@@ -1,0 +1,1 @@
+"""Pure answers from a ledger: bounds, capacity, where a run crosses its limit."""

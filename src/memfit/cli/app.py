@@ -1,0 +1,72 @@
+"""The `memfit` program: its commands, and how errors become messages and exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from memfit.cli.demo import demo
+from memfit.cli.messages import report
+from memfit.cli.plan import SETTINGS, plan
+from memfit.errors import MemfitError
+
+# Plain help loads nothing of rich, so that it answers at once.
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command(context_settings=SETTINGS)(plan)
+app.command()(demo)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"memfit {version('memfit')}")
+        raise typer.Exit
+
+
+@app.callback()
+def memfit(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Will this reinforcement-learning run fit into memory? Find out before it starts.
+
+    \b
+    memfit plan train.py           predict the peak of a training script
+    memfit plan run.toml           the same from a run spec
+    memfit demo                    plan a real training, run it, compare
+
+    Exit codes: 0 well, 1 the target itself failed, 2 bad usage or input, 3 does not fit.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    own, script = _split(sys.argv[1:] if argv is None else argv)
+    try:
+        app(own, prog_name="memfit", obj=script)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except MemfitError as error:
+        report(error)
+        return error.exit_code
+    return 0
+
+
+def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """memfit's own arguments, and those after `--`, which belong to the script."""
+    words = list(argv)
+    if "--" not in words:
+        return words, []
+    at = words.index("--")
+    return words[:at], words[at + 1 :]

@@ -1,0 +1,83 @@
+"""Where a result goes and in which form: the options that every command shares."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from memfit.errors import UsageError
+
+if TYPE_CHECKING:
+    from memfit.render import Block
+
+
+class Format(StrEnum):
+    """The forms of a result."""
+
+    TERMINAL = "terminal"
+    MD = "md"
+    JSON = "json"
+
+
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="How to show the result.", show_default=True)
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="Write the result there instead of printing it."
+    ),
+]
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on standard error.")]
+
+
+def check_output(output: Path | None) -> None:
+    """Refuse a place that cannot be written, before the work and not after it."""
+    if output is None:
+        return
+    if not output.absolute().parent.is_dir():
+        raise UsageError(
+            f"cannot write {output}: its directory does not exist. Create it, or choose another"
+        )
+    if output.is_dir():
+        raise UsageError(f"cannot write {output}: it is a directory. Name a file in it")
+
+
+def emit(
+    form: Format,
+    output: Path | None,
+    *,
+    blocks: Callable[[], list[Block]],
+    data: Callable[[], dict[str, Any]],
+) -> None:
+    """Write a result to a file or to standard output."""
+    if output is None:
+        _write(form, sys.stdout, blocks, data)
+        return
+    try:
+        with output.open("w", encoding="utf-8") as file:
+            _write(form, file, blocks, data)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}. Choose another file") from error
+
+
+def _write(
+    form: Format,
+    file: TextIO,
+    blocks: Callable[[], list[Block]],
+    data: Callable[[], dict[str, Any]],
+) -> None:
+    from memfit import render
+
+    if form is Format.JSON:
+        file.write(json.dumps(data(), indent=2) + "\n")
+    elif form is Format.MD:
+        file.write(render.to_markdown(blocks()))
+    else:
+        render.to_terminal(blocks(), file)

@@ -1,0 +1,125 @@
+"""`memfit plan`: predict the peak before the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from memfit.cli.messages import progress
+from memfit.cli.output import Format, FormatOption, OutputOption, QuietOption, check_output, emit
+from memfit.errors import UsageError
+from memfit.units import parse_bytes
+
+DOES_NOT_FIT = 3
+# Unknown words are kept, so that the command itself can say where a script's arguments go.
+SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def plan(
+    context: typer.Context,
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="A training script, a run spec (run.toml), or package.module:factory. "
+            "All that stands after -- goes to the script.",
+            show_default=False,
+        ),
+    ],
+    probe: Annotated[
+        bool,
+        typer.Option("--probe", help="Rehearse the run in a child: slower and more exact."),
+    ] = False,
+    limit: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Judge against this (16GiB) instead of this machine."),
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KNOB=VALUE", help="What if: plan with another value."),
+    ] = None,
+    on: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HARDWARE", help="Largest settings for this: rtx-4090, 24GiB ..."),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="Give up when the script takes longer."),
+    ] = 120.0,
+    form: FormatOption = Format.TERMINAL,
+    output: OutputOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Predict a run's peak memory before it starts.
+
+    Says how much, in which phase, why, whether it fits here, and the largest settings that do.
+    The script runs unchanged in a child process and is stopped where it would begin to learn.
+
+    \b
+    Examples:
+      memfit plan train.py
+      memfit plan train.py -- --env Ant-v5 --n-envs 64
+      memfit plan train.py --limit 16GiB --set n_envs=32 --set n_steps=4096
+      memfit plan train.py --on rtx-4090 --on laptop-16gb
+      memfit plan train.py --probe --format json -o plan.json
+
+    Exit code 0: it fits. 3: it does not. 1: the script itself failed. 2: bad usage or input.
+    """
+    if context.args:
+        raise UsageError(
+            f"plan does not know {' '.join(context.args)!r}: see memfit plan --help. "
+            "A script's own arguments go after --, as in: memfit plan train.py -- --seed 1"
+        )
+    limit_bytes = None if limit is None else _limit(limit)
+    knobs = parse_changes(change or ())
+    if not timeout > 0:
+        raise UsageError(f"--timeout {timeout:g} leaves no time: give seconds above zero")
+    check_output(output)
+
+    from memfit import api, render
+
+    result = api.plan(
+        target,
+        args=tuple(context.obj or ()),
+        probe=probe,
+        limit=limit_bytes,
+        knobs=knobs,
+        on=tuple(on or ()),
+        timeout=timeout,
+        progress=progress(quiet=quiet),
+    )
+    emit(
+        form,
+        output,
+        blocks=lambda: render.plan_blocks(result),
+        data=lambda: render.plan_json(result),
+    )
+    if not result.fits:
+        raise typer.Exit(DOES_NOT_FIT)
+
+
+def _limit(text: str) -> int:
+    amount = parse_bytes(text)
+    if amount == 0:
+        raise UsageError("--limit 0 leaves no room for anything: give a size such as 16GiB")
+    return amount
+
+
+def parse_changes(changes: Sequence[str]) -> dict[str, int]:
+    """`["n_envs=8"]` as `{"n_envs": 8}`; thousands may be set apart by `_`."""
+    knobs: dict[str, int] = {}
+    for change in changes:
+        name, equals, value = change.partition("=")
+        name, value = name.strip(), value.strip()
+        try:
+            amount = int(value)
+        except ValueError:
+            amount = 0
+        if not equals or not name.isidentifier() or amount < 1:
+            raise UsageError(
+                f"--set {change}: write a knob and a whole number above zero, such as n_envs=8"
+            )
+        knobs[name] = amount
+    return knobs

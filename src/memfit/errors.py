@@ -1,0 +1,48 @@
+"""Everything memfit raises on purpose.
+
+MemfitError                 any of the below; `exit_code` is what the command line returns
+├── UsageError         (2)  a wrong option, file, spec key or value
+│   ├── SpecError      (2)  a run spec that cannot be read
+│   ├── MissingExtra   (2)  an optional library that the target needs is not installed
+│   └── Unsupported    (2)  a library, algorithm or platform that memfit does not know
+├── NeverLearned       (2)  the target ended, or hung, without starting to learn
+└── TargetFailed       (1)  the target's own code raised; its traceback is in `output`
+
+Every message says what was wrong, where, and ends with what to do.
+"""
+
+
+class MemfitError(Exception):
+    """The base of all errors that memfit raises on purpose."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, output: str = "") -> None:
+        super().__init__(message)
+        self.output = output
+
+
+class UsageError(MemfitError):
+    """A wrong option, file or value."""
+
+
+class SpecError(UsageError):
+    """A run spec that cannot be read."""
+
+
+class MissingExtra(UsageError):
+    """An optional library that the target needs is not installed."""
+
+
+class Unsupported(UsageError):
+    """A library, algorithm or platform that memfit does not know."""
+
+
+class NeverLearned(MemfitError):
+    """The target ended, or hung, without starting to learn."""
+
+
+class TargetFailed(MemfitError):
+    """The target's own code raised."""
+
+    exit_code = 1

@@ -1,0 +1,1 @@
+"""From a RunSpec and its readings to components: the only byte arithmetic in memfit."""

@@ -1,0 +1,1 @@
+"""Everything that touches processes: readers of /proc, sandboxed children, rehearsals."""

@@ -1,0 +1,126 @@
+"""How much memory this process may use: the smallest of cgroup v2, cgroup v1, RLIMIT and RAM.
+
+All of it is read from `/proc` and `/sys`; `root` stands for another tree in tests.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from memfit.errors import Unsupported
+from memfit.model import Limit
+
+# cgroup v1 says "no limit" with the largest multiple of a page, and so do some container runtimes
+# with other huge values. No machine has an exbibyte.
+_NO_LIMIT = 2**60
+
+# RLIMIT name, its row in /proc/self/limits, and what it counts.
+_RLIMITS = (
+    ("RLIMIT_AS", "Max address space", "counts address space, which is more than resident memory"),
+    ("RLIMIT_DATA", "Max data size", "counts private writable address space"),
+)
+
+
+def memory_limit(root: Path = Path("/")) -> Limit:
+    """The smallest limit that applies to this process, and what sets it."""
+    limits = [*_cgroup_v2(root), *_cgroup_v1(root), *_rlimits(root), *_ram(root)]
+    if not limits:
+        raise Unsupported(
+            "memfit cannot read this machine's memory limit: give one, such as --limit 16GiB"
+        )
+    return min(limits, key=lambda limit: limit.bytes)
+
+
+def _cgroup_v2(root: Path) -> Iterator[Limit]:
+    for group, name in _groups(root, version=2):
+        for file in ("memory.max", "memory.high"):
+            amount = _number(group / file)
+            if amount is not None:
+                yield Limit(bytes=amount, source=f"cgroup v2 {file} of {name}")
+
+
+def _cgroup_v1(root: Path) -> Iterator[Limit]:
+    for group, name in _groups(root, version=1):
+        amount = _number(group / "memory.limit_in_bytes")
+        if amount is not None:
+            yield Limit(bytes=amount, source=f"cgroup v1 memory.limit_in_bytes of {name}")
+
+
+def _rlimits(root: Path) -> Iterator[Limit]:
+    text = _read(root / "proc/self/limits")
+    for name, row, counts in _RLIMITS:
+        for line in text.splitlines():
+            soft = line.removeprefix(row).split()
+            if line.startswith(row) and soft and soft[0].isdigit():
+                yield Limit(bytes=int(soft[0]), source=f"{name} ({counts})")
+
+
+def _ram(root: Path) -> Iterator[Limit]:
+    for line in _read(root / "proc/meminfo").splitlines():
+        if line.startswith("MemTotal:"):
+            yield Limit(bytes=int(line.split()[1]) * 1024, source="RAM")
+            return
+    if root == Path("/") and "SC_PHYS_PAGES" in os.sysconf_names:  # systems without /proc
+        pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+        yield Limit(bytes=pages * page, source="RAM")
+
+
+def _groups(root: Path, *, version: int) -> Iterator[tuple[Path, str]]:
+    """This process's memory group and all groups above it that can be seen, lowest first."""
+    group = _own_group(root, version=version)
+    mount = _mount(root, version=version)
+    if group is None or mount is None:
+        return
+    top, mounted = mount
+    # In a container the mount shows only a part of the tree, and /proc may name the whole path.
+    inside = group.relative_to(mounted) if group.is_relative_to(mounted) else PurePosixPath()
+    if ".." in inside.parts:
+        inside = PurePosixPath()
+    for part in (inside, *inside.parents):
+        yield root / top.relative_to("/") / part, str(PurePosixPath("/") / part)
+
+
+def _own_group(root: Path, *, version: int) -> PurePosixPath | None:
+    """The path of this process's group: `0::/path` in v2, `4:memory:/path` in v1."""
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controllers == "" if version == 2 else "memory" in controllers.split(","):
+            return PurePosixPath(path)
+    return None
+
+
+def _mount(root: Path, *, version: int) -> tuple[PurePosixPath, PurePosixPath] | None:
+    """Where the memory groups are mounted, and which part of their tree is."""
+    for line in _read(root / "proc/self/mountinfo").splitlines():
+        left, _, right = line.partition(" - ")
+        fields, kind = left.split(), right.split()
+        if len(fields) < 5 or len(kind) < 3:
+            continue
+        if kind[0] == "cgroup2" if version == 2 else _holds_memory(kind):
+            return PurePosixPath(_unescape(fields[4])), PurePosixPath(_unescape(fields[3]))
+    return None
+
+
+def _holds_memory(kind: list[str]) -> bool:
+    return kind[0] == "cgroup" and "memory" in kind[2].split(",")
+
+
+def _unescape(path: str) -> str:
+    return path.replace("\\040", " ").replace("\\011", "\t")
+
+
+def _number(file: Path) -> int | None:
+    text = _read(file).strip()
+    if not text.isdigit() or int(text) >= _NO_LIMIT:  # v2 writes "max" for none
+        return None
+    return int(text)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,217 @@
+"""Rehearse a stable-baselines3 run in a child: its real objects, its own code, small or at full size.
+
+The run's own `collect_rollouts` and `train` are called, so that every copy, up-cast and temporary
+of the installed version, of a custom policy or of a custom buffer is there. Only the amount of work
+is cut: the env is stepped a little and what it gave is repeated into the rest of the buffer, and an
+update stops after a few minibatches.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from memfit.measure import allocations
+from memfit.measure.proc import PeakMeter
+
+MINIBATCHES = 3  # per epoch: the first, one that follows another, and the last of them
+EPOCHS = 2
+GRADIENT_STEPS = 6  # beyond every algorithm's policy delay, and two of the longest
+
+
+@dataclass(kw_only=True)
+class Work:
+    """How much of the run a rehearsal does."""
+
+    batch: int
+    rows: int
+    env_steps: int
+    env_seconds: float
+    minibatches: int = MINIBATCHES
+    epochs: int = EPOCHS
+
+
+@dataclass(kw_only=True)
+class Seen:
+    """What a rehearsal noticed about the update."""
+
+    whole_rollout: bool = False
+    flattened: bool = False
+    batch_sizes: set[int] = field(default_factory=set)
+
+
+class Sb3Rehearsal:
+    """Drives one model. Nothing here survives: the child that holds it ends afterwards."""
+
+    def __init__(self, model: Any, setup: Callable[[], Any]) -> None:
+        self.model = model
+        self.on_policy = hasattr(model, "rollout_buffer")
+        self.seen = Seen()
+        self.meter = PeakMeter()
+        model.tensorboard_log = None
+        model.verbose = 0
+        if self.on_policy and getattr(model, "target_kl", None) and hasattr(model, "n_epochs"):
+            model.target_kl = 1e9  # an update that ends early would hide its peak
+        self.callback = setup()
+
+    # -- the rollout ---------------------------------------------------------------------------
+
+    def small_rollout(self, rows: int) -> Any:
+        """A buffer like the run's own, with fewer rows."""
+        buffer = copy.copy(self.model.rollout_buffer)
+        buffer.buffer_size = rows
+        if hasattr(buffer, "hidden_state_shape"):
+            buffer.hidden_state_shape = (rows, *buffer.hidden_state_shape[1:])
+        buffer.reset()
+        return buffer
+
+    def collect(self, buffer: Any, work: Work) -> None:
+        """Step the env a little with the real policy, and repeat what came into every row."""
+        rows = buffer.buffer_size
+        started = time.perf_counter()
+        steps = min(rows, 2)
+        self._collect_steps(buffer, steps)
+        each = (time.perf_counter() - started) / steps
+        more = min(rows, work.env_steps, int(work.env_seconds / max(each, 1e-6)))
+        if more > steps:
+            steps = more
+            self._collect_steps(buffer, steps)
+        repeat_rows(buffer, steps, rows)
+        buffer.pos = rows
+        buffer.full = True
+
+    def _collect_steps(self, buffer: Any, steps: int) -> None:
+        self.model.collect_rollouts(
+            self.model.env, self.callback, buffer, n_rollout_steps=steps
+        )
+
+    def step_env(self, steps: int, seconds: float) -> None:
+        """Put a few real transitions into an off-policy run's replay buffer."""
+        from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
+
+        model = self.model
+        deadline = time.perf_counter() + seconds
+        for done in range(steps):
+            model.collect_rollouts(
+                model.env,
+                train_freq=TrainFreq(1, TrainFrequencyUnit.STEP),
+                action_noise=model.action_noise,
+                callback=self.callback,
+                learning_starts=0,
+                replay_buffer=model.replay_buffer,
+                log_interval=None,
+            )
+            if done >= 3 and time.perf_counter() > deadline:
+                break
+        if hasattr(model.replay_buffer, "truncate_last_trajectory"):
+            model.replay_buffer.truncate_last_trajectory()
+
+    # -- the update ----------------------------------------------------------------------------
+
+    def update(self, buffer: Any, work: Work, *, marked: bool = False) -> None:
+        """One update of the run's own code, on a batch of `work.batch`."""
+        model = self.model
+        if self.on_policy:
+            with self._as_rollout(buffer, work, marked):
+                model.train()
+        else:
+            with self._marked_sampling(marked):
+                model.train(gradient_steps=GRADIENT_STEPS, batch_size=work.batch)
+
+    @contextmanager
+    def _as_rollout(self, buffer: Any, work: Work, marked: bool) -> Iterator[None]:
+        model = self.model
+        kept = {name: getattr(model, name) for name in ("rollout_buffer", "batch_size", "n_epochs")
+                if hasattr(model, name)}
+        own_get, own_gather = buffer.get, buffer._get_samples
+        own_flatten = buffer.swap_and_flatten
+
+        def get(batch_size: int | None = None) -> Any:
+            if batch_size is None or batch_size >= buffer.buffer_size * buffer.n_envs:
+                self.seen.whole_rollout |= batch_size is None
+            else:
+                self.seen.batch_sizes.add(batch_size)
+            return itertools.islice(own_get(batch_size), work.minibatches)
+
+        def flatten(array: Any) -> Any:
+            self.seen.flattened = True
+            return own_flatten(array)
+
+        buffer.get, buffer.swap_and_flatten = get, flatten
+        if marked:
+            buffer._get_samples = marked_call(own_gather)
+        model.rollout_buffer = buffer
+        if "batch_size" in kept:
+            model.batch_size = work.batch
+        if "n_epochs" in kept:
+            model.n_epochs = min(kept["n_epochs"], work.epochs)
+        try:
+            yield
+        finally:
+            for name in ("get", "swap_and_flatten", "_get_samples"):
+                buffer.__dict__.pop(name, None)
+            for name, value in kept.items():
+                setattr(model, name, value)
+
+    @contextmanager
+    def _marked_sampling(self, marked: bool) -> Iterator[None]:
+        buffer = self.model.replay_buffer
+        if marked:
+            buffer.sample = marked_call(buffer.sample)
+        try:
+            yield
+        finally:
+            buffer.__dict__.pop("sample", None)
+
+    def gather_once(self, buffer: Any, batch: int) -> None:
+        """One minibatch's host-side gathering, as the update does it."""
+        if self.on_policy:
+            next(iter(buffer.get(batch)))
+        else:
+            buffer.sample(batch, env=self.model._vec_normalize_env)
+
+    def drop_gradients(self) -> None:
+        """Release every gradient, as the run's next `zero_grad` would."""
+        for tensor in self.model.policy.parameters():
+            tensor.grad = None
+
+
+def marked_call(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, noting where it starts and ends in a recorded sequence."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        allocations.mark(allocations.GATHER)
+        result = function(*args, **kwargs)
+        allocations.mark(allocations.GATHERED)
+        return result
+
+    return call
+
+
+def row_arrays(buffer: Any) -> Iterator[tuple[str, Any]]:
+    """The arrays of a buffer that hold one row a step, with their paths."""
+    for name, value in vars(buffer).items():
+        if isinstance(value, dict):
+            for key, item in value.items():
+                if _has_rows(item, buffer):
+                    yield f"{name}.{key}", item
+        elif _has_rows(value, buffer):
+            yield name, value
+
+
+def _has_rows(value: Any, buffer: Any) -> bool:
+    shape = getattr(value, "shape", ())
+    return hasattr(value, "dtype") and len(shape) >= 1 and shape[0] == buffer.buffer_size
+
+
+def repeat_rows(buffer: Any, filled: int, rows: int) -> None:
+    """Write rows `filled` to `rows` with copies of the filled ones: their pages become resident."""
+    for _, array in row_arrays(buffer):
+        for start in range(filled, rows, filled):
+            stop = min(start + filled, rows)
+            array[start:stop] = array[: stop - start]

@@ -1,0 +1,208 @@
+"""Replay a sequence of allocations through this machine's malloc, without touching the memory.
+
+What a sequence of allocations adds to a process is more than the bytes asked for: malloc keeps
+freed blocks, splits and fails to reuse them. No model of that is needed. The sequence is given to
+the real malloc, in the state in which the run's own process has it, but nothing is written into
+the blocks, so that they cost no memory, however large. The growth of the heap and of malloc's
+mappings is what would be resident.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+# A tensor or array is more than its data: small objects of its own are allocated beside it and die
+# with it, some a little later. Where they land decides which freed blocks can be joined again, so
+# they are replayed too, with sizes drawn from what such objects take.
+_COMPANIONS = (96, 192, 200, 288, 400, 600)
+_STAY = 0.01
+SEEDS = 4
+
+# Smaller blocks than this cannot move the totals; looking at malloc after each would cost time.
+_LOOK_ABOVE = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Alloc:
+    """Ask for a block under a name; `aligned` as torch's allocator does, else as numpy does."""
+
+    name: object
+    bytes: int
+    aligned: bool = False
+
+
+@dataclass(frozen=True)
+class Free:
+    """Give a block back."""
+
+    name: object
+
+
+@dataclass(frozen=True)
+class Moment:
+    """From here on, growth counts for this moment of the run."""
+
+    name: str
+
+
+Step = Alloc | Free | Moment
+
+
+class _MallInfo2(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        )
+    ]
+
+
+class Malloc:
+    """glibc's malloc through ctypes; `available` is false where the C library is another one."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None)
+        self.available = all(
+            hasattr(self._libc, name) for name in ("mallinfo2", "sbrk", "posix_memalign")
+        )
+        if not self.available:
+            return
+        libc = self._libc
+        libc.mallinfo2.restype = _MallInfo2
+        libc.sbrk.restype = ctypes.c_void_p
+        libc.sbrk.argtypes = [ctypes.c_ssize_t]
+        libc.malloc.restype = ctypes.c_void_p
+        libc.malloc.argtypes = [ctypes.c_size_t]
+        libc.free.argtypes = [ctypes.c_void_p]
+        libc.free.restype = None
+        libc.posix_memalign.argtypes = [
+            ctypes.POINTER(ctypes.c_void_p),
+            ctypes.c_size_t,
+            ctypes.c_size_t,
+        ]
+
+    def allocate(self, size: int, aligned: bool) -> int:
+        """A block's address, or 0 where the system refuses so much address space."""
+        if not aligned:
+            return self._libc.malloc(size) or 0
+        pointer = ctypes.c_void_p()
+        status = self._libc.posix_memalign(ctypes.byref(pointer), 64, size)
+        return 0 if status else (pointer.value or 0)
+
+    def free(self, address: int) -> None:
+        self._libc.free(address)
+
+    def footprint(self) -> int:
+        """Bytes that malloc holds from the system: the heap's end plus its mappings."""
+        return int(self._libc.sbrk(0)) + int(self._libc.mallinfo2().hblkhd)
+
+    def free_bytes(self) -> int:
+        """Bytes that malloc holds and nobody uses."""
+        return int(self._libc.mallinfo2().fordblks) if self.available else 0
+
+
+def replay(steps: Iterable[Step]) -> dict[str, int]:
+    """The most that a sequence adds to malloc's footprint at each moment, over what it is now."""
+    malloc = Malloc()
+    blocks: dict[object, tuple[int, int]] = {}
+    refused = 0  # more than the system would even reserve: counted as asked for
+    before = malloc.footprint()
+    found: dict[str, int] = {}
+    moment = ""
+
+    def look() -> None:
+        growth = malloc.footprint() - before + refused
+        if moment:
+            found[moment] = max(found.get(moment, growth), growth)
+
+    try:
+        for step in steps:
+            if isinstance(step, Moment):
+                moment = step.name
+                look()
+            elif isinstance(step, Alloc):
+                address = malloc.allocate(max(step.bytes, 1), step.aligned)
+                blocks[step.name] = address, step.bytes
+                refused += 0 if address else step.bytes
+                if step.bytes >= _LOOK_ABOVE:
+                    look()
+            else:
+                address, size = blocks.pop(step.name)
+                if address:
+                    malloc.free(address)
+                else:
+                    refused -= size
+    finally:
+        for address, _ in blocks.values():
+            if address:
+                malloc.free(address)
+    return found
+
+
+def with_companions(steps: Iterable[Step], seed: int) -> Iterator[Step]:
+    """The same steps with the small objects that come and go with each block."""
+    draw = random.Random(seed)
+    for step in steps:
+        if isinstance(step, Alloc):
+            yield Alloc(("head", step.name), draw.choice(_COMPANIONS))
+            yield Alloc(("tail", step.name), draw.choice(_COMPANIONS))
+        yield step
+        if isinstance(step, Free):
+            for part in ("head", "tail"):
+                if draw.random() > _STAY:
+                    yield Free((part, step.name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """What a sequence adds at one moment: on average over the draws, and at the most."""
+
+    mean: int
+    most: int
+
+
+def replay_often(steps: Sequence[Step], seeds: int = SEEDS) -> dict[str, Growth]:
+    """Replay a sequence several times, each in a fork that has malloc as this process has it."""
+    pipes = [_fork_replay(steps, seed) for seed in range(seeds)]
+    found = [_collect(pid, reader) for pid, reader in pipes]
+    return {
+        moment: Growth(
+            mean=round(mean(one[moment] for one in found)), most=max(one[moment] for one in found)
+        )
+        for moment in found[0]
+    }
+
+
+def _fork_replay(steps: Sequence[Step], seed: int) -> tuple[int, int]:
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(writer)
+        return pid, reader
+    try:
+        os.write(writer, json.dumps(replay(with_companions(steps, seed))).encode())
+    finally:
+        os._exit(0)
+
+
+def _collect(pid: int, reader: int) -> dict[str, int]:
+    with os.fdopen(reader, "rb") as pipe:
+        data = pipe.read()
+    os.waitpid(pid, 0)
+    found: dict[str, int] = json.loads(data)
+    return found

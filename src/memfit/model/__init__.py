@@ -1,0 +1,45 @@
+"""The nouns of memfit: sizes, components, ledgers, run specs and plans. Standard library only."""
+
+from memfit.model.evidence import Evidence, EvidenceKind
+from memfit.model.finding import Advice, Finding, Severity
+from memfit.model.ledger import Component, Kind, Ledger, Peak, Place
+from memfit.model.phase import PHASES, phase_of
+from memfit.model.plan import Capacity, Crossing, Limit, Plan
+from memfit.model.reading import Readings, Rehearsed, Slope, WorkerReading
+from memfit.model.runspec import ArraySpec, CallbackSpec, NetworkSpec, RunSpec, VecEnvSpec
+from memfit.model.size import Size, ceil_div, const, knob, maximum, minimum, size
+
+__all__ = [
+    "PHASES",
+    "Advice",
+    "ArraySpec",
+    "CallbackSpec",
+    "Capacity",
+    "Component",
+    "Crossing",
+    "Evidence",
+    "EvidenceKind",
+    "Finding",
+    "Kind",
+    "Ledger",
+    "Limit",
+    "NetworkSpec",
+    "Peak",
+    "Place",
+    "Plan",
+    "Readings",
+    "Rehearsed",
+    "RunSpec",
+    "Severity",
+    "Size",
+    "Slope",
+    "VecEnvSpec",
+    "WorkerReading",
+    "ceil_div",
+    "const",
+    "knob",
+    "maximum",
+    "minimum",
+    "phase_of",
+    "size",
+]

@@ -1,0 +1,130 @@
+"""The ledger: every component of a run's memory, and the peak that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+
+from memfit.model.evidence import Evidence
+from memfit.model.phase import PHASES, phase_of
+from memfit.model.size import Knobs, Size, compile_sizes, total
+
+
+class Kind(StrEnum):
+    """What a component is in a training run."""
+
+    ENV_STATE = "env state"
+    BUFFER = "buffer"
+    PARAMETERS = "parameters"
+    GRADIENTS = "gradients"
+    OPTIMIZER = "optimizer"
+    ACTIVATIONS = "activations"
+    SCRATCH = "scratch"
+    COPIES = "copies"
+    BASE = "base"
+    WORKER = "worker"
+    STACKS = "stacks"
+    FRAGMENTATION = "fragmentation"
+    UNATTRIBUTED = "unattributed"
+
+
+class Place(StrEnum):
+    """Where a component lives."""
+
+    MAIN = "main process"
+    WORKERS = "workers"
+    SHARED = "shared memory"
+    DEVICE = "device"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Component:
+    """One row: what it is, where it lives, when it is alive, how large, and what says so.
+
+    `reserved` is given where address space is held that is not (yet) resident.
+    """
+
+    name: str
+    kind: Kind
+    size: Size
+    phases: tuple[str, ...]
+    evidence: Evidence
+    place: Place = Place.MAIN
+    reserved: Size | None = None
+
+    def alive_in(self, moment: str) -> bool:
+        return moment in self.phases or phase_of(moment) in self.phases
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peak:
+    """The largest moment of a run."""
+
+    moment: str
+    bytes: int
+
+    @property
+    def phase(self) -> str:
+        return phase_of(self.moment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledger:
+    """Components under one set of knob values."""
+
+    components: tuple[Component, ...]
+    knobs: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def moments(self) -> tuple[str, ...]:
+        """The moments to compare: a phase's dotted parts where it has some, else the phase."""
+        named = {m for c in self.components for m in c.phases}
+        split = {phase_of(m) for m in named if "." in m}
+        plain = {m for m in named if "." in m or m not in split}
+        return tuple(sorted(plain, key=lambda m: (PHASES.index(phase_of(m)), m)))
+
+    @cached_property
+    def moment_sizes(self) -> dict[str, Size]:
+        """The symbolic total of each moment."""
+        return {m: total(c.size for c in self.components if c.alive_in(m)) for m in self.moments}
+
+    @cached_property
+    def evaluator(self) -> Callable[[Knobs], dict[str, int]]:
+        """From knob values to the bytes of every moment: the fast path for what-if."""
+        return compile_sizes(self.moment_sizes)
+
+    def at(self, **knobs: int) -> Ledger:
+        """The same run with some knobs changed."""
+        changed = replace(self, knobs={**self.knobs, **knobs})
+        # None of these depends on the knobs' values, so that they are worked out once.
+        changed.__dict__.update(
+            moments=self.moments, moment_sizes=self.moment_sizes, evaluator=self.evaluator
+        )
+        return changed
+
+    def bytes_of(self, component: Component) -> int:
+        return component.size.evaluate(self.knobs)
+
+    @property
+    def moment_bytes(self) -> dict[str, int]:
+        return self.evaluator(self.knobs)
+
+    @property
+    def phase_bytes(self) -> dict[str, int]:
+        """Each phase's peak: the largest of its moments."""
+        phases: dict[str, int] = {}
+        for moment, amount in self.moment_bytes.items():
+            phase = phase_of(moment)
+            phases[phase] = max(phases.get(phase, 0), amount)
+        return phases
+
+    @property
+    def peak(self) -> Peak:
+        """The largest moment; never the sum of everything."""
+        moments = self.moment_bytes
+        if not moments:
+            return Peak(moment="start", bytes=0)
+        moment = max(moments, key=lambda m: moments[m])
+        return Peak(moment=moment, bytes=moments[moment])

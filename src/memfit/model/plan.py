@@ -1,0 +1,68 @@
+"""A plan: what a run will need, whether it fits, and what would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from memfit.model.finding import Advice, Finding
+from memfit.model.ledger import Ledger
+from memfit.model.runspec import RunSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """How much memory the run may use, and what says so (`cgroup v2`, `RAM`, `--limit`)."""
+
+    bytes: int
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """The largest value of each knob, alone, that fits one machine or card.
+
+    A knob is missing from `largest` where no value of it fits, and `None` where the run does not
+    depend on it (or no value up to the search's end reaches the limit).
+    """
+
+    hardware: str
+    bytes: int
+    place: str
+    peak_bytes: int
+    fits: bool
+    largest: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossing:
+    """Where a run goes over its limit: the environment step, the phase, and the largest row."""
+
+    step: int
+    moment: str
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The answer of `memfit plan`."""
+
+    target: str
+    spec: RunSpec
+    ledger: Ledger
+    peak_bytes: int
+    upper_bytes: int
+    limit: Limit
+    method: str
+    capacity: tuple[Capacity, ...] = ()
+    crossing: Crossing | None = None
+    findings: tuple[Finding, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    planner_peak_bytes: int = 0
+    changed: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def fits(self) -> bool:
+        return self.peak_bytes <= self.limit.bytes

@@ -1,0 +1,95 @@
+"""RunSpec: the facts of a training run before any byte is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArraySpec:
+    """An array that the run holds: its shape may name knobs (`("n_steps", "n_envs", 84, 84)`).
+
+    `name` is its path in the run (`rollout_buffer.observations`); `lazy` says that its pages are
+    zeroed by the kernel and become resident only when they are written.
+    """
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: str
+    itemsize: int
+    lazy: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSpec:
+    """A network's parameters, what of them is trained, and what its optimizer keeps, in bytes."""
+
+    name: str
+    parameter_bytes: int
+    gradient_bytes: int
+    optimizer: str = ""
+    optimizer_bytes: int = 0
+    largest_tensor_bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class VecEnvSpec:
+    """How environments are run side by side."""
+
+    kind: str
+    wrappers: tuple[str, ...] = ()
+    start_method: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallbackSpec:
+    """A callback that costs memory: evaluation or saving, and how often it comes."""
+
+    kind: str
+    every_steps: int = 0
+    saves_replay_buffer: bool = False
+    n_envs: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """One training run: algorithm, knobs, arrays, networks, vector env and callbacks."""
+
+    library: str
+    version: str
+    algorithm: str
+    policy: str
+    knobs: Mapping[str, int]
+    on_policy: bool
+    observation: tuple[ArraySpec, ...] = ()
+    arrays: tuple[ArraySpec, ...] = ()
+    networks: tuple[NetworkSpec, ...] = ()
+    vec_env: VecEnvSpec | None = None
+    callbacks: tuple[CallbackSpec, ...] = ()
+    device: str = "cpu"
+    versions: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunSpec:
+        """The spec that `dataclasses.asdict` and JSON took apart."""
+
+        def arrays(name: str) -> tuple[ArraySpec, ...]:
+            return tuple(ArraySpec(**{**a, "shape": tuple(a["shape"])}) for a in data[name])
+
+        vec_env = data["vec_env"]
+        if vec_env is not None:
+            vec_env = VecEnvSpec(**{**vec_env, "wrappers": tuple(vec_env["wrappers"])})
+        return cls(
+            **{
+                **data,
+                "observation": arrays("observation"),
+                "arrays": arrays("arrays"),
+                "networks": tuple(NetworkSpec(**n) for n in data["networks"]),
+                "vec_env": vec_env,
+                "callbacks": tuple(CallbackSpec(**c) for c in data["callbacks"]),
+                "notes": tuple(data["notes"]),
+            }
+        )

@@ -1,0 +1,22 @@
+"""Results for people and programs: blocks, then terminal, Markdown or JSON. No arithmetic."""
+
+from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
+from memfit.render.markdown import to_markdown
+from memfit.render.plan import plan_blocks
+from memfit.render.plan_json import plan_json
+from memfit.render.terminal import to_terminal
+
+__all__ = [
+    "Bar",
+    "Bars",
+    "Block",
+    "Column",
+    "Heading",
+    "Table",
+    "Text",
+    "Tone",
+    "plan_blocks",
+    "plan_json",
+    "to_markdown",
+    "to_terminal",
+]

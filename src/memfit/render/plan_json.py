@@ -1,0 +1,96 @@
+"""A plan as JSON: the contract that scripts and schedulers rely on. Bytes are integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memfit.model import Advice, Capacity, Component, Crossing, Finding, Ledger, Plan
+
+SCHEMA = 1
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """What `memfit plan --format json` prints."""
+    ledger, spec = plan.ledger, plan.spec
+    return {
+        "schema": SCHEMA,
+        "kind": "plan",
+        "target": plan.target,
+        "fits": plan.fits,
+        "peak_bytes": plan.peak_bytes,
+        "upper_bytes": plan.upper_bytes,
+        "limit_bytes": plan.limit.bytes,
+        "limit_source": plan.limit.source,
+        "method": plan.method,
+        "peak_moment": ledger.peak.moment,
+        "phases": ledger.phase_bytes,
+        "moments": ledger.moment_bytes,
+        "components": [_component(ledger, c) for c in ledger.components],
+        "knobs": dict(ledger.knobs),
+        "changed": dict(plan.changed),
+        "capacity": [_capacity(c) for c in plan.capacity],
+        "crossing": _crossing(plan.crossing),
+        "findings": [_finding(f) for f in plan.findings],
+        "advice": [_advice(a) for a in plan.advice],
+        "run": {
+            "library": spec.library,
+            "version": spec.version,
+            "algorithm": spec.algorithm,
+            "policy": spec.policy,
+        },
+        "notes": list(plan.notes),
+        "seconds": round(plan.seconds, 3),
+        "planner_peak_bytes": plan.planner_peak_bytes,
+    }
+
+
+def _component(ledger: Ledger, component: Component) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": component.name,
+        "kind": component.kind.value,
+        "place": component.place.value,
+        "bytes": ledger.bytes_of(component),
+        "formula": str(component.size),
+        "phases": list(component.phases),
+        "evidence": {"kind": component.evidence.kind.value, "where": component.evidence.where},
+    }
+    if component.reserved is not None:
+        reserved = component.reserved.evaluate(ledger.knobs)
+        if reserved != row["bytes"]:
+            row["reserved_bytes"] = reserved
+    return row
+
+
+def _capacity(capacity: Capacity) -> dict[str, Any]:
+    return {
+        "hardware": capacity.hardware,
+        "bytes": capacity.bytes,
+        "place": capacity.place,
+        "peak_bytes": capacity.peak_bytes,
+        "fits": capacity.fits,
+        "largest": dict(capacity.largest),
+    }
+
+
+def _crossing(crossing: Crossing | None) -> dict[str, Any] | None:
+    if crossing is None:
+        return None
+    return {"step": crossing.step, "moment": crossing.moment, "because": crossing.because}
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "where": finding.where,
+    }
+
+
+def _advice(advice: Advice) -> dict[str, Any]:
+    return {
+        "code": advice.code,
+        "saves_bytes": advice.saves_bytes,
+        "change": advice.change,
+        "verified": advice.verified,
+    }

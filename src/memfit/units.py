@@ -1,0 +1,54 @@
+"""Read and write amounts of memory. Bytes are exact integers; people read MiB and GiB."""
+
+from __future__ import annotations
+
+import re
+
+from memfit.errors import UsageError
+
+KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
+
+_UNITS = {
+    "": 1,
+    "b": 1,
+    "k": KIB,
+    "kib": KIB,
+    "m": MIB,
+    "mib": MIB,
+    "g": GIB,
+    "gib": GIB,
+    "t": TIB,
+    "tib": TIB,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+}
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
+
+
+def parse_bytes(text: str) -> int:
+    """`16GiB`, `16G`, `512 MiB`, `80GB` (decimal) or a plain number of bytes, as an integer."""
+    match = _AMOUNT.fullmatch(text)
+    unit = _UNITS.get(match.group(2).lower()) if match else None
+    if match is None or unit is None:
+        raise UsageError(
+            f"{text!r} is not an amount of memory: "
+            "write a number and a unit, such as 16GiB or 512MiB"
+        )
+    whole, _, decimals = match.group(1).partition(".")
+    scale: int = 10 ** len(decimals)
+    return int(whole + decimals) * unit // scale
+
+
+def format_bytes(value: int) -> str:
+    """A size for people: `0 B`, `12.0 KiB`, `317 MiB`, `4.22 GiB`."""
+    sign, size = ("-", -value) if value < 0 else ("", value)
+    if size < KIB:
+        return f"{sign}{size} B"
+    for unit, name in ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if size >= unit:
+            amount = size / unit
+            digits = 2 if amount < 10 else 1 if amount < 100 else 0
+            return f"{sign}{amount:.{digits}f} {name}"
+    raise AssertionError("unreachable")

@@ -1,0 +1,51 @@
+"""A run dies at the first step that needs more than the limit."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memfit.analyses.crossing import crossing
+from memfit.model import Kind, Ledger, const
+from memfit.units import GIB, MIB
+from tests.samples import dqn_ledger, ppo_ledger, row
+
+
+def test_a_run_that_fits_never_crosses() -> None:
+    ledger = ppo_ledger()
+    assert crossing(ledger, ledger.peak.bytes) is None
+
+
+@given(st.integers(300 * MIB, 7 * GIB))
+def test_a_filling_replay_dies_at_an_exact_step(limit: int) -> None:
+    ledger = dqn_ledger()
+    found = crossing(ledger, limit)
+    if found is None:
+        assert ledger.peak.bytes <= limit
+        return
+    assert ledger.at(total_timesteps=found.step).peak.bytes > limit
+    assert ledger.at(total_timesteps=found.step - 1).peak.bytes <= limit
+    assert found.because == "replay.observations"
+    assert found.moment == "update"
+
+
+def test_a_run_without_room_for_its_update_dies_after_the_first_rollout() -> None:
+    ledger = ppo_ledger()
+    found = crossing(ledger, ledger.moment_bytes["rollout"])
+    assert found is not None
+    assert (found.step, found.moment) == (8 * 256, "update.flatten")
+    assert found.because == "import base"
+
+
+def test_a_run_without_room_for_its_libraries_dies_at_once() -> None:
+    for ledger in (ppo_ledger(), dqn_ledger()):
+        found = crossing(ledger, MIB)
+        assert found is not None
+        assert (found.step, found.moment, found.because) == (0, "start", "import base")
+
+
+def test_a_run_of_unknown_length_dies_at_once() -> None:
+    ledger = Ledger(components=(row("buffer", Kind.BUFFER, const(GIB), ("update",)),))
+    found = crossing(ledger, MIB)
+    assert found is not None
+    assert (found.step, found.because) == (0, "buffer")
