@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,10 +12,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from memfit.errors import MemfitError, NeverLearned, TargetFailed, UsageError
-from memfit.model import Plan, Readings, RunSpec
+from memfit.errors import (
+    MemfitError,
+    MissingExtra,
+    NeverLearned,
+    TargetFailed,
+    Unsupported,
+    UsageError,
+)
+from memfit.model import Ledger, Plan, Readings, Rehearsed, RunSpec
 
 Progress = Callable[[str], None]
+
+# The share of this machine's memory that a child may take, and how long a rehearsal goes on.
+_ROOM = 0.85
+_REHEARSAL_SECONDS = 12.0
 
 
 def plan(
@@ -36,36 +50,117 @@ def plan(
     from memfit.model import Limit
 
     started = time.monotonic()
+    hardware = [parse_hardware(name) for name in on] or default_hardware()
     found = limits.memory_limit()
-    job = {**_job(str(target), args), "probe": probe, "limit": limit or found.bytes}
+    limit_used = Limit(bytes=limit, source="--limit") if limit is not None else found
+    job = _job(str(target), args)
+    room = int(found.bytes * _ROOM)
     with ThreadPoolExecutor(max_workers=1) as pool:
         base = pool.submit(import_base, ("numpy", "gymnasium", "torch", "stable_baselines3"))
-        answer = sandbox.run(
-            job, timeout=timeout, memory=int(found.bytes * 0.9), progress=progress
-        )
+        _say(progress, "building the run in a child, up to its learn()")
+        answer = sandbox.run(job, timeout=timeout, memory=room, progress=progress)
         spec, readings = _surveyed(answer, str(target))
         readings = replace(readings, base=base.result())
     ledger = formulas.ledger(spec, readings)
+    own_peak = answer.peak_bytes
+    if probe:
+        _say(progress, "rehearsing it")
+        readings, own_peak = _rehearsed(job, spec, readings, ledger, room, timeout, progress)
+        ledger = _reconciled(ledger, spec, readings)
     if knobs:
         ledger = ledger.at(**_known_knobs(knobs, ledger.knobs))
-    limit_used = Limit(bytes=limit, source="--limit") if limit is not None else found
-    hardware = [parse_hardware(name) for name in on] or default_hardware()
     peak = ledger.peak.bytes
     return Plan(
         target=str(target),
         spec=spec,
         ledger=ledger,
         peak_bytes=peak,
-        upper_bytes=upper_bytes(ledger),
+        upper_bytes=upper_bytes(ledger, readings),
         limit=limit_used,
         method="probe" if probe else "survey",
         capacity=tuple(capacity(ledger, h) for h in hardware),
         crossing=crossing(ledger, limit_used.bytes) if peak > limit_used.bytes else None,
         notes=(*spec.notes, *readings.notes),
         seconds=time.monotonic() - started,
-        planner_peak_bytes=answer.peak_bytes,
+        planner_peak_bytes=max(answer.peak_bytes, own_peak),
         changed=dict(knobs or {}),
     )
+
+
+def _say(progress: Progress | None, text: str) -> None:
+    if progress is not None:
+        progress(text)
+
+
+def _full_scale(spec: RunSpec, readings: Readings) -> Rehearsed:
+    from memfit.formulas.arrays import filled_rows
+
+    return Rehearsed(
+        batch=readings.batch, rows=filled_rows(spec).evaluate(spec.knobs), moments={}
+    )
+
+
+def _rehearsed(
+    job: dict[str, Any],
+    spec: RunSpec,
+    readings: Readings,
+    ledger: Ledger,
+    room: int,
+    timeout: float,
+    progress: Progress | None,
+) -> tuple[Readings, int]:
+    """Rehearse at full size where the room allows, else at smaller sizes, in a child of its own."""
+    from memfit.analyses.upper import upper_bytes
+    from memfit.measure import sandbox
+
+    full = _full_scale(spec, readings)
+    shrink = 1
+    while shrink < 1024:
+        smaller = _scaled(full, shrink)
+        knobs = {**spec.knobs, **_knobs_at(spec, smaller)}
+        if upper_bytes(ledger.at(**knobs), readings) <= room:
+            break
+        shrink *= 2
+    shrinks = [shrink] if shrink == 1 else [4 * shrink, 2 * shrink, shrink]
+    scales = [_scaled(full, s) for s in shrinks]
+    answer = sandbox.run(
+        {
+            **job,
+            "scales": [{"batch": s.batch, "rows": s.rows} for s in scales],
+            "seconds": _REHEARSAL_SECONDS,
+        },
+        timeout=timeout,
+        memory=room,
+        progress=progress,
+    )
+    if answer.fields["status"] != "surveyed":
+        note = "the rehearsal did not finish, so the plan is the one without it: "
+        last = (answer.fields.get("output") or answer.output or answer.fields["status"]).strip()
+        return replace(readings, notes=(*readings.notes, note + last.splitlines()[-1])), 0
+    rehearsed = tuple(Rehearsed(**r) for r in answer.fields["rehearsed"])
+    return replace(readings, rehearsed=rehearsed), answer.peak_bytes
+
+
+def _scaled(full: Rehearsed, shrink: int) -> Rehearsed:
+    return replace(
+        full, batch=max(2, full.batch // shrink), rows=max(2, full.rows // shrink)
+    )
+
+
+def _knobs_at(spec: RunSpec, scale: Rehearsed) -> dict[str, int]:
+    """The knob values that stand for a smaller rehearsal."""
+    if spec.on_policy:
+        return {"n_steps": scale.rows, "batch_size": scale.batch}
+    envs = spec.knobs["n_envs"]
+    return {"total_timesteps": scale.rows * envs, "batch_size": scale.batch}
+
+
+def _reconciled(ledger: Ledger, spec: RunSpec, readings: Readings) -> Ledger:
+    from memfit.analyses.reconcile import reconcile
+
+    if not readings.rehearsed:
+        return ledger
+    return reconcile(ledger, readings.rehearsed, _full_scale(spec, readings))
 
 
 def _job(target: str, args: Sequence[str]) -> dict[str, Any]:
@@ -74,7 +169,10 @@ def _job(target: str, args: Sequence[str]) -> dict[str, Any]:
     if path.suffix == ".toml":
         return {"kind": "spec", "target": str(path), "args": []}
     if path.is_file():
+        _check_script(path)
         return {"kind": "script", "target": str(path), "args": list(args)}
+    if path.is_dir():
+        raise UsageError(f"{target} is a directory: name the script in it, such as {path}/train.py")
     module, colon, factory = target.partition(":")
     if colon and module and factory.isidentifier() and "/" not in module:
         return {"kind": "factory", "target": target, "args": []}
@@ -82,6 +180,25 @@ def _job(target: str, args: Sequence[str]) -> dict[str, Any]:
         f"there is no file {target!r}: give a training script (train.py), a run spec (run.toml) "
         "or a factory (package.module:function)"
     )
+
+
+def _check_script(path: Path) -> None:
+    """Refuse what cannot be a Python script; what is wrong inside one, Python says better."""
+    if not os.access(path, os.R_OK):
+        raise UsageError(f"{path} cannot be read: change its permissions, or name another script")
+    if path.suffix in (".py", ".pyw"):
+        return
+    try:
+        compile(path.read_bytes(), path, "exec")
+    except (SyntaxError, ValueError):
+        is_python = False
+    else:
+        is_python = not path.suffix
+    if not is_python:
+        raise UsageError(
+            f"{path} is no Python script: give one (train.py), a run spec (run.toml) or a factory "
+            "(package.module:function)"
+        )
 
 
 def _surveyed(answer: Any, target: str) -> tuple[RunSpec, Readings]:
@@ -94,34 +211,51 @@ def _surveyed(answer: Any, target: str) -> tuple[RunSpec, Readings]:
 
 
 def _error(status: str, fields: Mapping[str, Any], output: str, target: str) -> MemfitError:
+    """What a child's status means to the person who asked."""
     own = str(fields.get("output", ""))
-    if status == "never learned":
+    said = "\n".join(text for text in (output.rstrip(), own) if text)
+    code = fields.get("code")
+    if status == "never learned" or (status == "died" and code == 0):
         return NeverLearned(
-            f"{target} ended without calling learn() of a stable-baselines3 model: memfit plans the "
-            "call to learn(); check the script's arguments, or describe the run in a spec (run.toml)",
+            f"{target} ended without calling learn() of a stable-baselines3 model, which is what a "
+            "plan stops at: check the script's arguments, or describe the run in a spec (run.toml)",
             output=output,
         )
-    if status == "target failed":
-        if "EOFError: EOF when reading a line" in own:
-            return NeverLearned(
-                f"{target} reads standard input, and a plan gives it none: "
-                "pass its answers as arguments after --",
-                output=own,
-            )
-        return TargetFailed(
-            f"{target} failed before it began to learn: mend the error above, then plan again",
-            output=(output + own).strip(),
+    if status == "missing extra":
+        return MissingExtra(
+            f"{target} needs {fields['library']}, which is not installed for {sys.executable}: "
+            f"pip install 'memfit[{fields['extra']}]'"
         )
     if status == "over limit":
         return NeverLearned(
             f"{target} used more than {fields['memory']} before it began to learn and was ended: "
-            "plan it on a larger machine, or describe the run in a spec",
+            "plan it on a larger machine, or describe the run in a spec (run.toml)",
             output=output,
         )
-    return TargetFailed(
-        f"{target} could not be surveyed ({status}): see the output above",
-        output=(output + own).strip(),
-    )
+    if status == "survey failed":
+        return Unsupported(
+            f"memfit could not survey {target}, though the script itself did nothing wrong: "
+            "report the traceback above, or describe the run in a spec (run.toml)",
+            output=said,
+        )
+    if "EOFError: EOF when reading a line" in own:
+        return NeverLearned(
+            f"{target} reads standard input, and a plan gives it none: "
+            "pass its answers as arguments after --",
+            output=said,
+        )
+    todo = "mend the error above, then plan again"
+    if "PermissionError" in own:
+        todo = "a plan lets it change no file; if that is why, let it write after learn()"
+    how = _died(code) if status == "died" else "failed"
+    return TargetFailed(f"{target} {how} before it began to learn: {todo}", output=said)
+
+
+def _died(code: int | None) -> str:
+    if code is None or code >= 0:
+        return f"ended with exit code {code}"
+    names = {number.value: number.name for number in signal.Signals}
+    return f"was killed by {names.get(-code, f'signal {-code}')}"
 
 
 def _known_knobs(knobs: Mapping[str, int], known: Mapping[str, int]) -> dict[str, int]:

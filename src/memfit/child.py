@@ -19,6 +19,8 @@ from typing import Any
 
 from memfit.measure.proc import PeakMeter
 from memfit.sources import hooks
+from memfit.sources.landlock import confine
+from memfit.sources.shield import Shield
 
 
 class Child:
@@ -47,11 +49,16 @@ class Child:
     def workers_to_start(self, start_method: str) -> int:
         # A forked worker starts in no time, and two of them show what they share; any other
         # imports everything anew.
-        return 2 if start_method == "fork" or self.job.get("probe") else 1
+        return 2 if start_method == "fork" or self.job.get("scales") else 1
 
     def install(self) -> None:
+        scratch = self.job["scratch"]
+        shield = Shield(scratch)
+        shield.install()
+        confine((scratch, "/dev", "/proc"))
         hooks.ImportHooks(
             {
+                **shield.hooks(),
                 "numpy": hooks.reserve_without_limit,
                 "stable_baselines3.common.base_class": hooks.stop_at_learn(self.on_learn),
                 "stable_baselines3.common.vec_env.subproc_vec_env": hooks.few_workers(
@@ -72,7 +79,6 @@ class Child:
             self.run_script(self.job["target"], self.job["args"])
         elif kind == "factory":
             self.run_factory(self.job["target"])
-        self.answer(status="never learned")
 
     def run_script(self, path: str, args: list[str]) -> None:
         sys.argv = [path, *args]
@@ -94,10 +100,11 @@ class Child:
         self, model: Any, total_timesteps: int | None, callback: Any, rest: Callable[[], Any]
     ) -> None:
         stopped = self.meter.now()
+        look = self.rehearse if self.job.get("scales") else self.survey
         try:
-            fields = self.survey(model, total_timesteps, callback, rest, stopped)
-        except BaseException:
-            self.answer(status="survey failed", output=traceback.format_exc())
+            fields = look(model, total_timesteps, callback, rest, stopped)
+        except BaseException as error:  # noqa: BLE001 - whatever its own code raises is the answer
+            self.answer(**failed(error, surveying=True))
         else:
             self.answer(status="surveyed", **fields)
 
@@ -109,6 +116,7 @@ class Child:
         rest: Callable[[], Any],
         stopped: int,
     ) -> dict[str, Any]:
+        """Facts and readings, from a few env steps and small updates."""
         from memfit.formulas.arrays import full_bytes
         from memfit.measure.rehearsal import Sb3Rehearsal
         from memfit.measure.surroundings import (
@@ -121,7 +129,7 @@ class Child:
         from memfit.sources import sb3
 
         spec = sb3.read(model, total_timesteps, callback)
-        rehearsal = Sb3Rehearsal(model, rest)
+        rehearsal = Sb3Rehearsal(model, sb3.array_names(spec), rest)
         survey = Surveyor(model, rehearsal, stopped).run(full_bytes(spec))
         spec = sb3.read(model, total_timesteps, callback)  # the optimizer's state is there now
         readings = asdict(survey)
@@ -129,25 +137,74 @@ class Child:
             readings["workers"] = asdict(read_workers(model.env.unwrapped.processes))
         else:
             readings["env_each"] = cost_of_one_env(self.env_fns)
-        for part in sb3.callbacks_of(callback):
-            if hasattr(part, "eval_env"):
-                readings["evaluate_bytes"] = evaluate_bytes(model, part.eval_env)
+        eval_env = sb3.eval_env(callback)
+        if eval_env is not None:
+            readings["evaluate_bytes"] = evaluate_bytes(model, eval_env)
         if any(c.kind == "save" for c in spec.callbacks):
             readings["save_bytes"] = save_bytes(model, Path(self.job["scratch"]))
         return {"spec": asdict(spec), "readings": readings}
+
+    def rehearse(
+        self,
+        model: Any,
+        total_timesteps: int | None,
+        callback: Any,
+        rest: Callable[[], Any],
+        stopped: int,
+    ) -> dict[str, Any]:
+        """Peaks of a rehearsal at the scales that the job asks for, smallest first."""
+        from memfit.measure.full_size import FullSize, Scale
+        from memfit.measure.rehearsal import Sb3Rehearsal
+        from memfit.sources import sb3
+
+        spec = sb3.read(model, total_timesteps, callback)
+        saving = [c for c in spec.callbacks if c.kind == "save"]
+        saves = "model" if saving else ""
+        if not spec.on_policy and any(c.saves_replay_buffer for c in saving):
+            saves = "replay"
+        full = FullSize(
+            model, Sb3Rehearsal(model, sb3.array_names(spec), rest), Path(self.job["scratch"]), self.job["seconds"]
+        )
+        rehearsed = []
+        for scale in self.job["scales"]:
+            moments = full.run(Scale(**scale), sb3.eval_env(callback), saves)
+            rehearsed.append({**scale, "moments": moments})
+        return {"rehearsed": rehearsed}
+
+
+def failed(error: BaseException, *, surveying: bool = False) -> dict[str, Any]:
+    """The answer for an exception: whose failure it is, and what its author should see."""
+    from memfit.sources import failure
+
+    if surveying and not failure.is_targets(error):
+        return {"status": "survey failed", "output": traceback.format_exc()}
+    if (missing := failure.missing_extra(error)) is not None:
+        return {"status": "missing extra", "library": missing[0], "extra": missing[1]}
+    return {"status": "target failed", "output": failure.own_traceback(error)}
+
+
+def exited(code: Any) -> dict[str, Any]:
+    """The answer for a target that called `sys.exit`."""
+    if code in (None, 0):
+        return {"status": "never learned"}
+    said = f"it ended with exit code {code}" if isinstance(code, int) else str(code)
+    return {"status": "target failed", "output": said}
 
 
 def main() -> None:
     job_path, result_path = sys.argv[1:3]
     child = Child(json.loads(Path(job_path).read_text()), Path(result_path))
+    own = os.getpid()
     try:
         child.run()
+        fields: dict[str, Any] = {"status": "never learned"}
     except SystemExit as stop:
-        if stop.code not in (None, 0):
-            child.answer(status="target failed", output=f"the target ended with exit code {stop.code}")
-        child.answer(status="never learned")
-    except BaseException:
-        child.answer(status="target failed", output=traceback.format_exc())
+        fields = exited(stop.code)
+    except BaseException as error:  # noqa: BLE001 - whatever the target raises is the answer
+        fields = failed(error)
+    if os.getpid() != own:  # a fork of the target came to its end; the target itself goes on
+        os._exit(0)
+    child.answer(**fields)
 
 
 if __name__ == "__main__":

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from memfit.model import EvidenceKind, Kind, Ledger
+from memfit.model import EvidenceKind, Ledger, Readings
 
 # How far a row may be off, in thousandths, by how it is known. Runs of the same script differ by
-# about 1 % of their own peak; what malloc keeps differs more.
+# about 1 % of their own peak; what is extrapolated differs more.
 _SPREAD = {
-    EvidenceKind.MEASURED: 25,
+    EvidenceKind.MEASURED: 20,
     EvidenceKind.DERIVED: 10,
-    EvidenceKind.PROBED: 150,
+    EvidenceKind.PROBED: 120,
     EvidenceKind.ASSUMED: 500,
 }
 _FLOOR = 8 * 2**20
 
 
-def upper_bytes(ledger: Ledger) -> int:
+def upper_bytes(ledger: Ledger, readings: Readings) -> int:
     """The peak with every row at the far end of its spread."""
     bound = 0
     for moment in ledger.moments:
-        total = _FLOOR
+        total = _FLOOR + _replay_spread(moment, readings)
         for c in ledger.components:
             if c.alive_in(moment):
-                spread = _SPREAD[c.evidence.kind]
-                if c.kind in (Kind.ACTIVATIONS, Kind.COPIES):
-                    spread = max(spread, 50)
-                total += ledger.bytes_of(c) * (1000 + spread) // 1000
+                total += ledger.bytes_of(c) * (1000 + _SPREAD[c.evidence.kind]) // 1000
         bound = max(bound, total)
     return bound
+
+
+def _replay_spread(moment: str, readings: Readings) -> int:
+    """How much further single replays through malloc went than their mean."""
+    return 0 if readings.rehearsed else readings.growth_spread.get(moment, 0)

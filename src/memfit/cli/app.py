@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -54,13 +58,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     own, script = _split(sys.argv[1:] if argv is None else argv)
     try:
-        app(own, prog_name="memfit", obj=script)
+        with _ended_by_signals():
+            app(own, prog_name="memfit", obj=script)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except MemfitError as error:
         report(error)
         return error.exit_code
     return 0
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let a signal that ends memfit unwind it, so that it takes its children along."""
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -220,7 +220,7 @@ def _update(spec: RunSpec, readings: Readings) -> Iterator[Component]:
     unit = batch_unit(spec, readings)
     if spec.on_policy:
         yield Component(
-            name="minibatch.indices",
+            name="update.indices",
             kind=Kind.COPIES,
             size=knob("n_steps") * knob("n_envs") * 8,
             phases=(MINIBATCH,),
@@ -289,7 +289,7 @@ def _slack(
         more = growth.per_unit - (readings.live.per_unit if moment == MINIBATCH else 0)
         size = maximum(unit * more + (here - more * readings.batch), 0)
         yield Component(
-            name="allocator.slack",
+            name=f"allocator.slack.{moment.split('.')[-1]}",
             kind=Kind.FRAGMENTATION,
             size=size,
             phases=("rollout", "evaluate", "save") if moment == "rollout" else (moment,),

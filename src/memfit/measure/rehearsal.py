@@ -11,13 +11,12 @@ from __future__ import annotations
 import copy
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from memfit.measure import allocations
-from memfit.measure.proc import PeakMeter
 
 MINIBATCHES = 3  # per epoch: the first, one that follows another, and the last of them
 EPOCHS = 2
@@ -48,11 +47,12 @@ class Seen:
 class Sb3Rehearsal:
     """Drives one model. Nothing here survives: the child that holds it ends afterwards."""
 
-    def __init__(self, model: Any, setup: Callable[[], Any]) -> None:
+    def __init__(self, model: Any, arrays: Sequence[str], setup: Callable[[], Any]) -> None:
         self.model = model
+        self.arrays = arrays
         self.on_policy = hasattr(model, "rollout_buffer")
         self.seen = Seen()
-        self.meter = PeakMeter()
+        self.deadline = float("inf")
         model.tensorboard_log = None
         model.verbose = 0
         if self.on_policy and getattr(model, "target_kl", None) and hasattr(model, "n_epochs"):
@@ -81,7 +81,7 @@ class Sb3Rehearsal:
         if more > steps:
             steps = more
             self._collect_steps(buffer, steps)
-        repeat_rows(buffer, steps, rows)
+        repeat_rows(arrays_of(buffer, self.arrays), steps, rows)
         buffer.pos = rows
         buffer.full = True
 
@@ -136,7 +136,7 @@ class Sb3Rehearsal:
                 self.seen.whole_rollout |= batch_size is None
             else:
                 self.seen.batch_sizes.add(batch_size)
-            return itertools.islice(own_get(batch_size), work.minibatches)
+            return self._few(own_get(batch_size), work.minibatches)
 
         def flatten(array: Any) -> Any:
             self.seen.flattened = True
@@ -157,6 +157,13 @@ class Sb3Rehearsal:
                 buffer.__dict__.pop(name, None)
             for name, value in kept.items():
                 setattr(model, name, value)
+
+    def _few(self, minibatches: Any, most: int) -> Iterator[Any]:
+        """The first minibatches, fewer where time runs out; none is held here."""
+        for _ in range(most):
+            yield from itertools.islice(minibatches, 1)
+            if time.perf_counter() > self.deadline:
+                return
 
     @contextmanager
     def _marked_sampling(self, marked: bool) -> Iterator[None]:
@@ -193,25 +200,17 @@ def marked_call(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def row_arrays(buffer: Any) -> Iterator[tuple[str, Any]]:
-    """The arrays of a buffer that hold one row a step, with their paths."""
-    for name, value in vars(buffer).items():
-        if isinstance(value, dict):
-            for key, item in value.items():
-                if _has_rows(item, buffer):
-                    yield f"{name}.{key}", item
-        elif _has_rows(value, buffer):
-            yield name, value
+def arrays_of(buffer: Any, names: Sequence[str]) -> Iterator[Any]:
+    """The buffer's arrays by their paths (`observations`, `observations.image`)."""
+    for name in names:
+        attribute, _, key = name.partition(".")
+        value = getattr(buffer, attribute)
+        yield value[key] if key else value
 
 
-def _has_rows(value: Any, buffer: Any) -> bool:
-    shape = getattr(value, "shape", ())
-    return hasattr(value, "dtype") and len(shape) >= 1 and shape[0] == buffer.buffer_size
-
-
-def repeat_rows(buffer: Any, filled: int, rows: int) -> None:
+def repeat_rows(arrays: Iterable[Any], filled: int, rows: int) -> None:
     """Write rows `filled` to `rows` with copies of the filled ones: their pages become resident."""
-    for _, array in row_arrays(buffer):
+    for array in arrays:
         for start in range(filled, rows, filled):
             stop = min(start + filled, rows)
             array[start:stop] = array[: stop - start]

@@ -22,7 +22,8 @@ from statistics import mean
 # they are replayed too, with sizes drawn from what such objects take.
 _COMPANIONS = (96, 192, 200, 288, 400, 600)
 _STAY = 0.01
-SEEDS = 4
+_BEFORE = (40_000, 90_000, 150_000, 300_000, 700_000, 1_500_000)
+SEEDS = 6
 
 # Smaller blocks than this cannot move the totals; looking at malloc after each would cost time.
 _LOOK_ABOVE = 64 * 1024
@@ -78,14 +79,12 @@ class Malloc:
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None)
         self.available = all(
-            hasattr(self._libc, name) for name in ("mallinfo2", "sbrk", "posix_memalign")
+            hasattr(self._libc, name) for name in ("mallinfo2", "posix_memalign")
         )
         if not self.available:
             return
         libc = self._libc
         libc.mallinfo2.restype = _MallInfo2
-        libc.sbrk.restype = ctypes.c_void_p
-        libc.sbrk.argtypes = [ctypes.c_ssize_t]
         libc.malloc.restype = ctypes.c_void_p
         libc.malloc.argtypes = [ctypes.c_size_t]
         libc.free.argtypes = [ctypes.c_void_p]
@@ -108,8 +107,9 @@ class Malloc:
         self._libc.free(address)
 
     def footprint(self) -> int:
-        """Bytes that malloc holds from the system: the heap's end plus its mappings."""
-        return int(self._libc.sbrk(0)) + int(self._libc.mallinfo2().hblkhd)
+        """Bytes that malloc holds from the system: all its heaps plus single mappings."""
+        info = self._libc.mallinfo2()
+        return int(info.arena) + int(info.hblkhd)
 
     def free_bytes(self) -> int:
         """Bytes that malloc holds and nobody uses."""
@@ -155,8 +155,17 @@ def replay(steps: Iterable[Step]) -> dict[str, int]:
 
 
 def with_companions(steps: Iterable[Step], seed: int) -> Iterator[Step]:
-    """The same steps with the small objects that come and go with each block."""
+    """The same steps with the small objects that come and go with each block.
+
+    Before them, a few blocks of any size come and go: what the heap looks like when training
+    begins differs from run to run, and with it what follows.
+    """
     draw = random.Random(seed)
+    before = [draw.choice(_BEFORE) for _ in range(12)]
+    for i, size in enumerate(before):
+        yield Alloc(("before", i), size)
+    for i in draw.sample(range(12), 9):
+        yield Free(("before", i))
     for step in steps:
         if isinstance(step, Alloc):
             yield Alloc(("head", step.name), draw.choice(_COMPANIONS))
@@ -174,6 +183,11 @@ class Growth:
 
     mean: int
     most: int
+
+    @property
+    def likely(self) -> int:
+        """A run goes through many more minibatches than a replay does: above the mean."""
+        return (self.mean + self.most) // 2
 
 
 def replay_often(steps: Sequence[Step], seeds: int = SEEDS) -> dict[str, Growth]:

@@ -24,6 +24,7 @@ from memfit.model import Slope
 # same ways of working as at full size.
 SMALL_BYTES = 4 * 2**20
 SMALL_SAMPLES = 64
+WARM_SAMPLES = 16
 MINIBATCHES = 2
 ITERATIONS = 6
 
@@ -66,11 +67,9 @@ class Surveyor:
         found = self.found
         free_before = self.malloc.free_bytes()
         batch = self._batch()
-        found.activations = trace.activations(self.model, batch)
-        small, large = self._small_batches(batch)
         if not self.rehearsal.on_policy:
             self.rehearsal.step_env(steps=8, seconds=0.3)
-        self._update(large)
+        self._update(min(batch, WARM_SAMPLES))
         if self.rehearsal.seen.whole_rollout and self.rollout:
             batch = self.rollout
         found.batch = batch
@@ -80,6 +79,9 @@ class Surveyor:
         gc.collect()
         found.warm = self.meter.now()
         found.retained = max(0, self.malloc.free_bytes() - free_before)
+        # From here on the survey's own tools take memory, so nothing is read any more.
+        found.activations = trace.activations(self.model, batch)
+        small, large = self._small_batches(batch)
         self._record(small, large, batch, arrays)
         return found
 
@@ -149,8 +151,9 @@ class Surveyor:
         found.live = _slope(batch, lambda b: allocations.live_peak(recorded.at(b)))
         prints = [self._replay(recorded, b, arrays) for b in (batch, 2 * batch)]
         for moment in prints[0]:
-            found.growth[moment] = _line(batch, prints[0][moment].mean, prints[1][moment].mean)
-            found.growth_spread[moment] = prints[0][moment].most - prints[0][moment].mean
+            one, two = prints[0][moment], prints[1][moment]
+            found.growth[moment] = _line(batch, one.likely, two.likely)
+            found.growth_spread[moment] = one.most - one.likely
 
     def _recorded(self, buffer: Any, work: Work) -> None:
         self.rehearsal.drop_gradients()

@@ -50,6 +50,11 @@ def read(model: Any, total_timesteps: int | None, callback: Any) -> RunSpec:
     )
 
 
+def array_names(spec: RunSpec) -> list[str]:
+    """The paths of a run's buffer arrays, seen from the buffer."""
+    return [array.name.partition(".")[2] for array in spec.arrays]
+
+
 def _version(name: str) -> str:
     return str(getattr(sys.modules.get(name), "__version__", ""))
 
@@ -83,7 +88,7 @@ def _arrays(buffer: Any) -> Iterator[tuple[str, Any]]:
         items = value.items() if isinstance(value, dict) else [("", value)]
         for key, item in items:
             shape = getattr(item, "shape", None)
-            if shape and hasattr(item, "dtype") and shape[0] == buffer.buffer_size:
+            if shape and hasattr(item, "__setitem__") and shape[0] == buffer.buffer_size:
                 yield (f"{name}.{key}" if key else name), item
 
 
@@ -193,6 +198,11 @@ def callbacks_of(callback: Any) -> Iterator[Any]:
         return
     for part in parts:
         yield from callbacks_of(part)
+
+
+def eval_env(callback: Any) -> Any:
+    """The env of the run's evaluation callback, if it has one."""
+    return next((p.eval_env for p in callbacks_of(callback) if hasattr(p, "eval_env")), None)
 
 
 def _callbacks(callback: Any) -> Iterator[CallbackSpec]:

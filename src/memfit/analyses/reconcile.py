@@ -1,0 +1,108 @@
+"""Bring a ledger in line with the peaks that a rehearsal measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from memfit.model import (
+    Component,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    Ledger,
+    Rehearsed,
+    maximum,
+    phase_of,
+)
+
+_SEEN = Evidence(
+    kind=EvidenceKind.MEASURED,
+    where="a rehearsal at full size: what the kernel counted beyond the rows named here",
+)
+_EXTENDED = Evidence(
+    kind=EvidenceKind.PROBED,
+    where="rehearsals at smaller sizes, extended in a straight line, beyond the rows named here",
+)
+
+
+def reconcile(ledger: Ledger, rehearsed: Sequence[Rehearsed], scale: Rehearsed) -> Ledger:
+    """The ledger whose phases peak where the rehearsal's did; `scale` is the run's full size.
+
+    What a phase was measured above its rows is what the allocator and unseen objects hold; where
+    rows predicted more than was seen, the allocator's share, then scratch, is what gives way.
+    """
+    peaks = extend(rehearsed, scale)
+    evidence = _SEEN if _is_full(rehearsed[-1], scale) else _EXTENDED
+    components = list(ledger.components)
+    for phase, measured in peaks.items():
+        moments = [m for m in ledger.moments if phase_of(m) == phase]
+        if not moments:
+            continue
+        current = Ledger(components=tuple(components), knobs=ledger.knobs)
+        totals = {m: current.moment_bytes[m] - _workers(current, m) for m in moments}
+        highest = max(moments, key=lambda m: totals[m])
+        for moment in moments:
+            difference = measured - totals[moment]
+            if difference < 0 or moment == highest:
+                components = _absorb(components, ledger, moment, difference, evidence)
+    return Ledger(components=tuple(components), knobs=ledger.knobs)
+
+
+def extend(rehearsed: Sequence[Rehearsed], scale: Rehearsed) -> Mapping[str, int]:
+    """Each phase's peak at full size: the last rehearsal's, or the line through the last two."""
+    last = rehearsed[-1]
+    if _is_full(last, scale) or len(rehearsed) < 2:
+        return last.moments
+    before = rehearsed[-2]
+    done, more = _distance(before, last), _distance(last, scale)
+    return {
+        phase: peak + (peak - before.moments[phase]) * more // max(1, done)
+        for phase, peak in last.moments.items()
+    }
+
+
+def _is_full(rehearsed: Rehearsed, scale: Rehearsed) -> bool:
+    return rehearsed.batch == scale.batch and rehearsed.rows == scale.rows
+
+
+def _distance(a: Rehearsed, b: Rehearsed) -> int:
+    """Scales grow batch and rows together, so that either tells the distance."""
+    return (b.rows - a.rows) or (b.batch - a.batch)
+
+
+def _workers(ledger: Ledger, moment: str) -> int:
+    """Rehearsals are read without the workers, whose number differs."""
+    return sum(
+        ledger.bytes_of(c)
+        for c in ledger.components
+        if c.kind is Kind.WORKER and c.alive_in(moment)
+    )
+
+
+def _absorb(
+    components: list[Component],
+    ledger: Ledger,
+    moment: str,
+    difference: int,
+    evidence: Evidence,
+) -> list[Component]:
+    """Change one moment by `difference` bytes, in the rows that are least known."""
+    changed = list(components)
+    for kind in (Kind.FRAGMENTATION, Kind.SCRATCH):
+        for i, c in enumerate(changed):
+            if c.kind is kind and c.alive_in(moment) and difference:
+                now = ledger.bytes_of(c)
+                step = max(difference, -now)
+                changed[i] = replace(c, size=maximum(c.size + step, 0), evidence=evidence)
+                difference -= step
+    if difference > 0:
+        row = Component(
+            name=f"unattributed.{moment}",
+            kind=Kind.UNATTRIBUTED,
+            size=maximum(difference, 0),
+            phases=(moment,),
+            evidence=evidence,
+        )
+        changed.append(row)
+    return changed
