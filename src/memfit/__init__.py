@@ -1,0 +1,54 @@
+"""memfit: will a reinforcement-learning run fit in memory, where does it go, what makes it fit."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives; it is loaded when it is first asked for, so that `import memfit`
+# costs next to nothing.
+_HOMES = {
+    "plan": "memfit.api",
+    "demo": "memfit.api",
+    "Plan": "memfit.model",
+    "Ledger": "memfit.model",
+    "Component": "memfit.model",
+    "Size": "memfit.model",
+    "RunSpec": "memfit.model",
+    "TorchRun": "memfit.sources.torch",
+    "MemfitError": "memfit.errors",
+    "parse_bytes": "memfit.units",
+    "format_bytes": "memfit.units",
+}
+__all__ = [
+    "Component",
+    "Ledger",
+    "MemfitError",
+    "Plan",
+    "RunSpec",
+    "Size",
+    "TorchRun",
+    "demo",
+    "format_bytes",
+    "parse_bytes",
+    "plan",
+]
+
+if TYPE_CHECKING:
+    from memfit.api import demo, plan
+    from memfit.errors import MemfitError
+    from memfit.model import Component, Ledger, Plan, RunSpec, Size
+    from memfit.sources.torch import TorchRun
+    from memfit.units import format_bytes, parse_bytes
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"memfit has no attribute {name!r}: it has {', '.join(__all__)}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

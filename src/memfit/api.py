@@ -20,7 +20,7 @@ from memfit.errors import (
     Unsupported,
     UsageError,
 )
-from memfit.model import Ledger, Plan, Readings, Rehearsed, RunSpec
+from memfit.model import Compared, Demo, Ledger, Plan, Readings, Rehearsed, RunSpec
 
 Progress = Callable[[str], None]
 
@@ -84,6 +84,58 @@ def plan(
         seconds=time.monotonic() - started,
         planner_peak_bytes=max(answer.peak_bytes, own_peak),
         changed=dict(knobs or {}),
+    )
+
+
+def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
+    """Plan a real training, run it for a few updates, and put predicted beside measured."""
+    from memfit.measure import limits, sandbox
+
+    started = time.monotonic()
+    script = Path(__file__).parent / "systems" / "catch.py"
+    planned = plan(script, progress=progress)
+    _say(progress, f"running it for {updates} real updates")
+    answer = sandbox.run(
+        {**_job(str(script), ()), "observe": updates},
+        timeout=120.0,
+        memory=int(limits.memory_limit().bytes * _ROOM),
+        progress=progress,
+    )
+    if answer.fields["status"] != "observed":
+        raise _error(answer.fields["status"], answer.fields, answer.output, str(script))
+    seen, phases = answer.fields, planned.ledger.phase_bytes
+    rows = {c.name: planned.ledger.bytes_of(c) for c in planned.ledger.components}
+    measured = seen["rows"]
+    compared = [
+        Compared(name=name, predicted=rows[name], measured=measured[name])
+        for name in rows
+        if name in measured
+    ]
+    known = {row.name for row in compared}
+    at_peak = [c for c in planned.ledger.components if c.alive_in(planned.ledger.peak.moment)]
+    rest = sum(rows[c.name] for c in at_peak if c.name not in known)
+    named = sum(row.measured for row in compared)
+    compared.append(
+        Compared(
+            name="all other rows at the peak",
+            predicted=rest,
+            measured=seen["peaks"]["update"] - named,
+        )
+    )
+    return Demo(
+        plan=planned,
+        phases=tuple(
+            Compared(name=name, predicted=phases[name], measured=seen["peaks"][name])
+            for name in ("build", "rollout", "update")
+        ),
+        rows=tuple(compared),
+        peak=Compared(
+            name="peak, seen from outside",
+            predicted=planned.peak_bytes,
+            measured=answer.peak_bytes,
+        ),
+        updates=updates,
+        seconds=time.monotonic() - started,
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from memfit.measure.proc import PeakMeter
 from memfit.sources import hooks
-from memfit.sources.landlock import confine
+from memfit.sources.confine import confine, end_with_parent
 from memfit.sources.shield import Shield
 
 
@@ -97,8 +97,16 @@ class Child:
     # -- where it would learn ------------------------------------------------------------------
 
     def on_learn(
-        self, model: Any, total_timesteps: int | None, callback: Any, rest: Callable[[], Any]
-    ) -> None:
+        self, model: Any, total_timesteps: int | None, callback: Any, rest: Callable[..., Any]
+    ) -> Any:
+        if self.job.get("observe"):
+            from memfit.measure.observe import Observer
+
+            ready = rest(keep_callback=True)
+            Observer(
+                model, self.job["observe"], lambda seen: self.answer(status="observed", **seen)
+            )
+            return ready
         stopped = self.meter.now()
         look = self.rehearse if self.job.get("scales") else self.survey
         try:
@@ -113,7 +121,7 @@ class Child:
         model: Any,
         total_timesteps: int | None,
         callback: Any,
-        rest: Callable[[], Any],
+        rest: Callable[..., Any],
         stopped: int,
     ) -> dict[str, Any]:
         """Facts and readings, from a few env steps and small updates."""
@@ -129,7 +137,7 @@ class Child:
         from memfit.sources import sb3
 
         spec = sb3.read(model, total_timesteps, callback)
-        rehearsal = Sb3Rehearsal(model, sb3.array_names(spec), rest)
+        rehearsal = Sb3Rehearsal(model, sb3.array_names(spec), lambda: rest()[1])
         survey = Surveyor(model, rehearsal, stopped).run(full_bytes(spec))
         spec = sb3.read(model, total_timesteps, callback)  # the optimizer's state is there now
         readings = asdict(survey)
@@ -149,7 +157,7 @@ class Child:
         model: Any,
         total_timesteps: int | None,
         callback: Any,
-        rest: Callable[[], Any],
+        rest: Callable[..., Any],
         stopped: int,
     ) -> dict[str, Any]:
         """Peaks of a rehearsal at the scales that the job asks for, smallest first."""
@@ -163,7 +171,7 @@ class Child:
         if not spec.on_policy and any(c.saves_replay_buffer for c in saving):
             saves = "replay"
         full = FullSize(
-            model, Sb3Rehearsal(model, sb3.array_names(spec), rest), Path(self.job["scratch"]), self.job["seconds"]
+            model, Sb3Rehearsal(model, sb3.array_names(spec), lambda: rest()[1]), Path(self.job["scratch"]), self.job["seconds"]
         )
         rehearsed = []
         for scale in self.job["scales"]:
@@ -192,6 +200,7 @@ def exited(code: Any) -> dict[str, Any]:
 
 
 def main() -> None:
+    end_with_parent()
     job_path, result_path = sys.argv[1:3]
     child = Child(json.loads(Path(job_path).read_text()), Path(result_path))
     own = os.getpid()

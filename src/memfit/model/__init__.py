@@ -1,5 +1,6 @@
 """The nouns of memfit: sizes, components, ledgers, run specs and plans. Standard library only."""
 
+from memfit.model.demo import Compared, Demo
 from memfit.model.evidence import Evidence, EvidenceKind
 from memfit.model.finding import Advice, Finding, Severity
 from memfit.model.ledger import Component, Kind, Ledger, Peak, Place
@@ -15,8 +16,10 @@ __all__ = [
     "ArraySpec",
     "CallbackSpec",
     "Capacity",
+    "Compared",
     "Component",
     "Crossing",
+    "Demo",
     "Evidence",
     "EvidenceKind",
     "Finding",

@@ -1,6 +1,7 @@
 """Results for people and programs: blocks, then terminal, Markdown or JSON. No arithmetic."""
 
 from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
+from memfit.render.demo import demo_blocks, demo_json
 from memfit.render.markdown import to_markdown
 from memfit.render.plan import plan_blocks
 from memfit.render.plan_json import plan_json
@@ -15,6 +16,8 @@ __all__ = [
     "Table",
     "Text",
     "Tone",
+    "demo_blocks",
+    "demo_json",
     "plan_blocks",
     "plan_json",
     "to_markdown",

@@ -54,8 +54,12 @@ class ImportHooks(importlib.abc.MetaPathFinder):
         return spec
 
 
-def stop_at_learn(on_learn: Callable[..., None]) -> ModuleHook:
-    """Hand every model that starts to learn to `on_learn`, which does not return."""
+def stop_at_learn(on_learn: Callable[..., Any]) -> ModuleHook:
+    """Hand the first model that starts to learn to `on_learn`.
+
+    It gets the model, the steps, the callback, and a function that does the rest of learn's own
+    set-up. It does not return, unless the run is to go on: then with what that function returned.
+    """
 
     def hook(module: ModuleType) -> None:
         base = module.BaseAlgorithm
@@ -69,11 +73,12 @@ def stop_at_learn(on_learn: Callable[..., None]) -> ModuleHook:
             tb_log_name: str = "run",
             progress_bar: bool = False,
         ) -> Any:
-            def rest() -> Any:
-                return setup(self, total_timesteps, None, reset_num_timesteps, "run", False)[1]
+            def rest(*, keep_callback: bool = False) -> Any:
+                kept = callback if keep_callback else None
+                return setup(self, total_timesteps, kept, reset_num_timesteps, "run", False)
 
             base._setup_learn = setup
-            on_learn(self, total_timesteps, callback, rest)
+            return on_learn(self, total_timesteps, callback, rest)
 
         base._setup_learn = _setup_learn
 

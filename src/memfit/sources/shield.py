@@ -3,7 +3,7 @@
 What Python code writes, makes, moves or removes elsewhere is diverted to a shadow folder under the
 scratch folder: a file is copied there before it is changed, a removed one is noted as gone, and
 reading sees the shadow first. What goes around Python (C libraries, other programs) is refused by
-the kernel; see `memfit.sources.landlock`.
+the kernel; see `memfit.sources.confine`.
 
 Every Python that the script starts loads this file by its path, so it stands alone.
 """
@@ -94,6 +94,7 @@ class Shield:
                         setattr(error, part, path.removeprefix(self.shadow))
                 raise
 
+        stand_in.__module__ = module.__name__  # so that it is pickled by its name
         setattr(module, name, stand_in)
         for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
             able.update({stand_in} if real in able else ())
@@ -212,14 +213,12 @@ class Shield:
         def call(path: Any, *args: Any, dir_fd: int | None = None, **options: Any) -> Any:
             if isinstance(path, int):
                 return real(path, *args, **options)
-            where = leads(full := self.meant(path, dir_fd))
-            if where != full:
-                return real(where, *args, **options)
-            return real(path, *args, **options, **({} if dir_fd is None else {"dir_fd": dir_fd}))
+            where = leads(self.meant(path, dir_fd))
+            return real(_spelled(path, where), *args, **options)
 
         return call
 
-    def _to_open(self, path: str, *, writes: bool, empties: bool, makes: bool) -> str:
+    def _to_open(self, path: str, writes: bool, empties: bool, makes: bool) -> str:
         now = self.seen(path)
         if not writes or _is_folder(now):
             return now
@@ -228,31 +227,27 @@ class Shield:
     def _io_open(self, file: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
         if isinstance(file, int) or not isinstance(mode, str):
             return _open(file, mode, *args, **options)
-        path = self.meant(file)
         writes = bool(set(mode) & set("wax+"))
-        where = self._to_open(path, writes=writes, empties="w" in mode, makes="x" in mode)
-        return _open(file if where == path else where, mode, *args, **options)
+        where = self._to_open(self.meant(file), writes, "w" in mode, "x" in mode)
+        return _open(_spelled(file, where), mode, *args, **options)
 
     def _open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        full = self.meant(path, dir_fd)
-        where = self._to_open(
-            full,
-            writes=bool(flags & _WRITING),
-            empties=bool(flags & os.O_TRUNC),
-            makes=bool(flags & os.O_CREAT and flags & os.O_EXCL),
-        )
-        if where == full:
-            return int(_REAL["open"](path, flags, mode, dir_fd=dir_fd))
-        return int(_REAL["open"](where, flags, mode))
+        new = bool(flags & os.O_CREAT and flags & os.O_EXCL)
+        writes, empties = bool(flags & _WRITING), bool(flags & os.O_TRUNC)
+        where = self._to_open(self.meant(path, dir_fd), writes, empties, new)
+        return int(_REAL["open"](_spelled(path, where), flags, mode))
 
     def _remove(self, real: Call, path: Any, *, dir_fd: int | None = None) -> None:
         full = self.meant(path, dir_fd)
         where = self.seen(full)
         folder, of_folders = stat.S_ISDIR(_REAL["lstat"](where).st_mode), real is _REAL["rmdir"]
-        if of_folders and folder and any(self.entries(full)):
-            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), full)
-        if where != full or full.startswith(self.free) or folder != of_folders:
-            real(where)  # its own error where a folder is no file, or a file no folder
+        wrong = 0 if folder == of_folders else errno.EISDIR if folder else errno.ENOTDIR
+        if folder and of_folders and any(self.entries(full)):
+            wrong = errno.ENOTEMPTY
+        if wrong:
+            raise OSError(wrong, os.strerror(wrong), full)
+        if where != full or full.startswith(self.free):
+            real(where)
         self.forget(full)
 
     def _move(self, real: Call, name: str, src: Any, dst: Any, *args: Any, **options: Any) -> None:
@@ -302,6 +297,11 @@ class _Listing:
 
     def close(self) -> None:
         self._left = iter(())
+
+
+def _spelled(path: Any, where: str) -> Any:
+    """The script's own spelling if it leads there anyway: errors then look as they always do."""
+    return path if os.path.abspath(os.fsdecode(path)) == where else where
 
 
 def _folder(fd: int) -> str:

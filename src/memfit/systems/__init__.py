@@ -1,0 +1,1 @@
+"""Training systems that run by themselves and on which everything is shown."""

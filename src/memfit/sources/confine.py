@@ -1,4 +1,4 @@
-"""Let the kernel refuse every write outside some folders, to this process and all it starts.
+"""Let the kernel hold the child to its bounds: it writes in few folders, and ends with memfit.
 
 Linux's Landlock needs no privilege and holds for C libraries and other programs too. Where the
 kernel has none (before 5.13, or hidden by a container), Python's own auditing refuses what it sees.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import struct
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # system calls, the same on every architecture
-_NO_NEW_PRIVILEGES = 38
+_NO_NEW_PRIVILEGES, _SIGNAL_OF_PARENTS_DEATH = 38, 1  # for prctl
 _ASK_VERSION = 1
 _BENEATH = 1
 # Writing to files, and removing and making each kind of thing (linux/landlock.h, bits 1, 4 to 12).
@@ -41,20 +42,24 @@ def confine(folders: Sequence[str]) -> bool:
     """Allow writing only beneath these folders; whether the kernel itself holds that."""
     if _landlock(folders):
         return True
-    roots = tuple(f"{os.path.realpath(folder)}/" for folder in folders)
+    roots, changes = tuple(f"{os.path.realpath(folder)}/" for folder in folders), dict(_CHANGES)
 
-    def refuse(event: str, args: tuple[Any, ...]) -> None:
-        if event == "open":
-            path = args[0] if args[2] & _OPENED_TO_WRITE else None
-        else:
-            path = args[_CHANGES[event]] if event in _CHANGES else None
-        if isinstance(path, str | bytes) and os.fsdecode(path) != ":memory:":
+    def refuse(event: str, args: tuple[Any, ...], writing: int = _OPENED_TO_WRITE) -> None:
+        path = args[changes[event]] if event in changes else None
+        if event == "open" and args[2] & writing and not os.path.isdir(args[0]):  # noqa: PTH112
+            path = args[0]
+        if isinstance(path, str | bytes) and path not in ("", ":memory:"):
             full = os.path.realpath(os.fsdecode(path))
             if not full.startswith(roots):
                 raise PermissionError(f"a plan changes no file: {full}")
 
     sys.addaudithook(refuse)
     return False
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it ends, however that happens."""
+    ctypes.CDLL(None).prctl(_SIGNAL_OF_PARENTS_DEATH, signal.SIGKILL, 0, 0, 0)
 
 
 def _landlock(folders: Sequence[str]) -> bool:
