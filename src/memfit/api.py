@@ -147,9 +147,7 @@ def _say(progress: Progress | None, text: str) -> None:
 def _full_scale(spec: RunSpec, readings: Readings) -> Rehearsed:
     from memfit.formulas.arrays import filled_rows
 
-    return Rehearsed(
-        batch=readings.batch, rows=filled_rows(spec).evaluate(spec.knobs), moments={}
-    )
+    return Rehearsed(batch=readings.batch, rows=filled_rows(spec).evaluate(spec.knobs), moments={})
 
 
 def _rehearsed(
@@ -194,9 +192,7 @@ def _rehearsed(
 
 
 def _scaled(full: Rehearsed, shrink: int) -> Rehearsed:
-    return replace(
-        full, batch=max(2, full.batch // shrink), rows=max(2, full.rows // shrink)
-    )
+    return replace(full, batch=max(2, full.batch // shrink), rows=max(2, full.rows // shrink))
 
 
 def _knobs_at(spec: RunSpec, scale: Rehearsed) -> dict[str, int]:

@@ -89,7 +89,7 @@ class Child:
         import importlib
 
         module_name, _, name = target.partition(":")
-        sys.path.insert(0, os.getcwd())
+        sys.path.insert(0, str(Path.cwd()))
         made = getattr(importlib.import_module(module_name), name)()
         if hasattr(made, "_setup_learn"):
             made._setup_learn(self.job.get("total_timesteps"))
@@ -171,7 +171,10 @@ class Child:
         if not spec.on_policy and any(c.saves_replay_buffer for c in saving):
             saves = "replay"
         full = FullSize(
-            model, Sb3Rehearsal(model, sb3.array_names(spec), lambda: rest()[1]), Path(self.job["scratch"]), self.job["seconds"]
+            model,
+            Sb3Rehearsal(model, sb3.array_names(spec), lambda: rest()[1]),
+            Path(self.job["scratch"]),
+            self.job["seconds"],
         )
         rehearsed = []
         for scale in self.job["scales"]:

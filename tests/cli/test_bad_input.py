@@ -11,17 +11,10 @@ import os
 import signal
 import textwrap
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.cli.user import User
-
-
-@pytest.fixture
-def user(tmp_path: Path) -> User:
-    return User(tmp_path)
-
 
 # -- scripts that fail -----------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -59,9 +58,8 @@ WRITES = """
     ids=["in one process, probed", "forked", "fork server"],
 )
 def test_a_script_that_writes_everywhere_changes_nothing(
-    tmp_path: Path, kind: str, options: str, words: list[str]
+    user: User, kind: str, options: str, words: list[str]
 ) -> None:
-    user = User(tmp_path)
     for name in ("out.csv", "logs/0.monitor.csv", "checkpoints/rl_model_16_steps.zip", "runs/a/b"):
         (user.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (user.folder / name).write_text("from an earlier run\n")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 import uuid
 from dataclasses import dataclass
@@ -33,14 +35,18 @@ class User:
     def __init__(self, root: Path) -> None:
         self.folder = root / "project"
         self.folder.mkdir()
-        self.temporary = root / "tmp"
-        self.temporary.mkdir()
+        # A short path: the addresses of sockets, which live there, may have 107 characters.
+        self.temporary = Path(tempfile.mkdtemp(prefix="mf-", dir="/tmp"))
         self.mark = uuid.uuid4().hex
         self.environment = {
             **{k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
             "TMPDIR": str(self.temporary),
             "MEMFIT_TEST": self.mark,
         }
+
+    def leave(self) -> None:
+        """Take what the user had for temporary files away."""
+        shutil.rmtree(self.temporary, ignore_errors=True)
 
     def script(self, text: str, name: str = "train.py") -> str:
         (self.folder / name).write_text(textwrap.dedent(text), encoding="utf-8")

@@ -14,10 +14,10 @@ from memfit.model import RunSpec
 from memfit.sources import sb3
 
 pytest.importorskip("stable_baselines3")
-from gymnasium import spaces  # noqa: E402
-from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer  # noqa: E402
-from sb3_contrib.common.recurrent.buffers import RecurrentRolloutBuffer  # noqa: E402
-from stable_baselines3.common.buffers import (  # noqa: E402
+from gymnasium import spaces
+from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+from sb3_contrib.common.recurrent.buffers import RecurrentRolloutBuffer
+from stable_baselines3.common.buffers import (
     DictReplayBuffer,
     DictRolloutBuffer,
     NStepReplayBuffer,

@@ -14,7 +14,7 @@ def rows(spec: RunSpec) -> Size:
 
 
 def filled_rows(spec: RunSpec) -> Size:
-    """The rows that have been written when the run ends: a replay larger than the run stays empty."""
+    """The rows that are written when the run ends: a replay larger than the run stays empty."""
     if spec.on_policy:
         return rows(spec)
     return minimum(rows(spec), ceil_div(knob("total_timesteps"), knob("n_envs")))

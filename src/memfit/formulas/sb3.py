@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from memfit.formulas.arrays import filled_rows, row_bytes, rows
 from memfit.model import (
+    NO_SLOPE,
     Component,
     Evidence,
     EvidenceKind,
@@ -236,13 +237,11 @@ def _update(spec: RunSpec, readings: Readings) -> Iterator[Component]:
         (
             "policy.activations",
             Kind.ACTIVATIONS,
-            readings.activations or Slope(fixed=0, per_unit=0),
+            readings.activations or NO_SLOPE,
             _derived("fake-tensor trace of the policy: tensors saved for backward"),
         ),
     ]
-    rest = Slope(
-        fixed=readings.live.fixed - _gradient_bytes(spec), per_unit=readings.live.per_unit
-    )
+    rest = Slope(fixed=readings.live.fixed - _gradient_bytes(spec), per_unit=readings.live.per_unit)
     for name, kind, slope, evidence in parts:
         if slope.at(readings.batch) > rest.at(readings.batch):
             continue  # not all of it is alive at the peak: it stays with what was recorded
@@ -255,8 +254,15 @@ def _update(spec: RunSpec, readings: Readings) -> Iterator[Component]:
         kind=Kind.SCRATCH,
         size=maximum(line(rest, unit), 0),
         phases=(MINIBATCH,),
-        evidence=_probed("recorded allocations of two small updates, extrapolated to the batch"),
+        evidence=_scratch_evidence(readings),
     )
+
+
+def _scratch_evidence(readings: Readings) -> Evidence:
+    if readings.assumed:
+        where = "as much again as the policy saves for backward: no small update could be run"
+        return Evidence(kind=EvidenceKind.ASSUMED, where=where)
+    return _probed("recorded allocations of two small updates, extrapolated to the batch")
 
 
 def _minibatch(spec: RunSpec) -> Slope:
@@ -270,17 +276,13 @@ def _minibatch(spec: RunSpec) -> Slope:
     return Slope(fixed=0, per_unit=each if spec.on_policy else 2 * each)
 
 
-def _slack(
-    spec: RunSpec, readings: Readings, components: list[Component]
-) -> Iterator[Component]:
+def _slack(spec: RunSpec, readings: Readings, components: list[Component]) -> Iterator[Component]:
     """What malloc holds beyond what is asked for, at each moment of the replay."""
     unit = batch_unit(spec, readings)
     workers = readings.workers.started_bytes if readings.workers else 0
     so_far = Ledger(components=tuple(components), knobs=spec.knobs)
     pieces = {c.name: c for c in components}
-    unwanted = sum(
-        so_far.bytes_of(pieces[name]) for name in pieces if name.startswith("workers.")
-    )
+    unwanted = sum(so_far.bytes_of(pieces[name]) for name in pieces if name.startswith("workers."))
     for moment, growth in readings.growth.items():
         asked = sum(so_far.bytes_of(c) for c in components if c.alive_in(moment)) - unwanted
         if not spec.on_policy:

@@ -46,7 +46,7 @@ def record(step: Callable[[], object]) -> list[Event]:
     with _quiet_stderr():
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
             step()
-        results = profiler.profiler.kineto_results  # type: ignore[union-attr]
+        results = profiler.profiler.kineto_results
         raw = sorted(_collect(results.experimental_event_tree()), key=lambda item: item[0])
     return _pair(raw)
 
@@ -146,13 +146,10 @@ def _matched(small: list[Event], large: list[Event]) -> Iterator[tuple[Event, Ev
             yield small[i], large[j]
             i, j = i + 1, j + 1
             continue
-        skips = ((s, t) for total in range(1, _AHEAD) for s in range(total + 1) for t in (total - s,))
-        for s, t in skips:
-            if _same(small, i + s, large, j + t, 4):
-                i, j = i + s, j + t
-                break
-        else:
-            i, j = i + 1, j + 1
+        skips = ((s, total - s) for total in range(1, _AHEAD) for s in range(total + 1))
+        same = ((s, t) for s, t in skips if _same(small, i + s, large, j + t, 4))
+        skip, step = next(same, (1, 1))
+        i, j = i + skip, j + step
 
 
 def _same(small: list[Event], i: int, large: list[Event], j: int, length: int) -> bool:

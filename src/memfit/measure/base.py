@@ -22,7 +22,7 @@ _DISTRIBUTIONS = {"stable_baselines3": "stable-baselines3", "sb3_contrib": "sb3-
 
 
 def import_base(modules: tuple[str, ...], *, timeout: float = 60.0) -> int:
-    """The resident bytes of a child that imports these modules, from the cache where versions are the same."""
+    """The resident bytes of a child that imports these modules; cached by their versions."""
     key = _key(modules)
     known = _load()
     if key not in known:

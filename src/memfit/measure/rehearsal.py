@@ -1,4 +1,4 @@
-"""Rehearse a stable-baselines3 run in a child: its real objects, its own code, small or at full size.
+"""Rehearse a stable-baselines3 run in a child: its real objects, its own code, any size.
 
 The run's own `collect_rollouts` and `train` are called, so that every copy, up-cast and temporary
 of the installed version, of a custom policy or of a custom buffer is there. Only the amount of work
@@ -86,9 +86,7 @@ class Sb3Rehearsal:
         buffer.full = True
 
     def _collect_steps(self, buffer: Any, steps: int) -> None:
-        self.model.collect_rollouts(
-            self.model.env, self.callback, buffer, n_rollout_steps=steps
-        )
+        self.model.collect_rollouts(self.model.env, self.callback, buffer, n_rollout_steps=steps)
 
     def step_env(self, steps: int, seconds: float) -> None:
         """Put a few real transitions into an off-policy run's replay buffer."""
@@ -126,8 +124,11 @@ class Sb3Rehearsal:
     @contextmanager
     def _as_rollout(self, buffer: Any, work: Work, marked: bool) -> Iterator[None]:
         model = self.model
-        kept = {name: getattr(model, name) for name in ("rollout_buffer", "batch_size", "n_epochs")
-                if hasattr(model, name)}
+        kept = {
+            name: getattr(model, name)
+            for name in ("rollout_buffer", "batch_size", "n_epochs")
+            if hasattr(model, name)
+        }
         own_get, own_gather = buffer.get, buffer._get_samples
         own_flatten = buffer.swap_and_flatten
 

@@ -78,9 +78,7 @@ class Malloc:
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None)
-        self.available = all(
-            hasattr(self._libc, name) for name in ("mallinfo2", "posix_memalign")
-        )
+        self.available = all(hasattr(self._libc, name) for name in ("mallinfo2", "posix_memalign"))
         if not self.available:
             return
         libc = self._libc

@@ -57,8 +57,13 @@ def run(
         (scratch / "job.json").write_text(json.dumps({**job, "scratch": str(scratch)}))
         with (scratch / "output").open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "memfit.child", str(scratch / "job.json"),
-                 str(scratch / "result.json")],
+                [
+                    sys.executable,
+                    "-m",
+                    "memfit.child",
+                    str(scratch / "job.json"),
+                    str(scratch / "result.json"),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -11,6 +11,7 @@ import gc
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from memfit.measure import allocations, trace
@@ -18,7 +19,7 @@ from memfit.measure.allocations import Event, Sequences
 from memfit.measure.proc import PeakMeter
 from memfit.measure.rehearsal import Sb3Rehearsal, Work
 from memfit.measure.replay import Alloc, Free, Growth, Malloc, Moment, Step, replay_often
-from memfit.model import Slope
+from memfit.model import NO_SLOPE, Slope
 
 # A small update should cost little memory and time, yet be large enough that kernels choose the
 # same ways of working as at full size.
@@ -41,9 +42,10 @@ class Survey:
     whole_rollout: bool = False
     flattened: bool = False
     matched_share: float = 1.0
+    assumed: bool = False
     activations: Slope | None = None
-    live: Slope = Slope(fixed=0, per_unit=0)
-    gather: Slope = Slope(fixed=0, per_unit=0)
+    live: Slope = NO_SLOPE
+    gather: Slope = NO_SLOPE
     growth: dict[str, Slope] = field(default_factory=dict)
     growth_spread: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -58,32 +60,53 @@ class Surveyor:
         self.meter = PeakMeter()
         self.found = Survey(stopped=stopped)
         self.malloc = Malloc()
-        self.rollout = (
-            int(model.n_steps) * int(model.n_envs) if rehearsal.on_policy else 0
-        )
+        self.rollout = int(model.n_steps) * int(model.n_envs) if rehearsal.on_policy else 0
 
     def run(self, arrays: Sequence[tuple[str, int]]) -> Survey:
         """All stages; `arrays` are the run's buffer arrays with their full sizes."""
         found = self.found
+        found.batch = found.batch or self._batch()
+        try:
+            self._warm_up()
+            # From here on the survey's own tools take memory, so nothing is read any more.
+            found.activations = trace.activations(self.model, found.batch)
+            small, large = self._small_batches(found.batch)
+            self._record(small, large, found.batch, arrays)
+        except Exception as error:  # noqa: BLE001 - custom policies, buffers and envs may refuse
+            self._assume(error)
+        return found
+
+    def _warm_up(self) -> None:
+        """Step the env a little and update once, to see what first use costs."""
+        found = self.found
         free_before = self.malloc.free_bytes()
-        batch = self._batch()
         if not self.rehearsal.on_policy:
             self.rehearsal.step_env(steps=8, seconds=0.3)
-        self._update(min(batch, WARM_SAMPLES))
+        self._update(min(found.batch, WARM_SAMPLES))
         if self.rehearsal.seen.whole_rollout and self.rollout:
-            batch = self.rollout
-        found.batch = batch
+            found.batch = self.rollout
         found.whole_rollout = self.rehearsal.seen.whole_rollout
         found.flattened = self.rehearsal.seen.flattened
         self.rehearsal.drop_gradients()
         gc.collect()
         found.warm = self.meter.now()
         found.retained = max(0, self.malloc.free_bytes() - free_before)
-        # From here on the survey's own tools take memory, so nothing is read any more.
-        found.activations = trace.activations(self.model, batch)
-        small, large = self._small_batches(batch)
-        self._record(small, large, batch, arrays)
-        return found
+
+    def _assume(self, error: Exception) -> None:
+        """Where a small update cannot be run: twice what the policy saves for its backward pass."""
+        found = self.found
+        found.assumed = True
+        found.warm = found.warm or self.meter.now()
+        found.flattened = self.rehearsal.on_policy
+        if found.activations is None:
+            found.activations = trace.activations(self.model, found.batch)
+        saved = found.activations or Slope(fixed=0, per_unit=2**20)
+        found.live = Slope(fixed=2 * saved.fixed, per_unit=2 * saved.per_unit)
+        found.growth = {}
+        found.notes.append(
+            f"a small update could not be run ({type(error).__name__}: {error}): what updates add "
+            "is assumed; try --probe"
+        )
 
     def _batch(self) -> int:
         batch = getattr(self.model, "batch_size", None) or self.rollout
@@ -135,9 +158,7 @@ class Surveyor:
             if self.rehearsal.on_policy:
                 buffer = self.rehearsal.small_rollout(work.rows)
                 self.rehearsal.collect(buffer, work)
-            sequences.append(
-                allocations.record(lambda b=buffer, w=work: self._recorded(b, w))
-            )
+            sequences.append(allocations.record(partial(self._recorded, buffer, work)))
             self.rehearsal.drop_gradients()
         envs = int(self.model.n_envs)
         if self.rehearsal.seen.whole_rollout:  # whole rows only

@@ -17,7 +17,7 @@ def activations(model: Any, batch: int) -> Slope | None:
         high = low + 1
     try:
         a, b = _saved_bytes(model, low), _saved_bytes(model, high)
-    except Exception:  # a policy may do anything in its forward pass
+    except Exception:  # noqa: BLE001 - a policy may do anything in its forward pass
         return None
     per_unit = (b - a) // (high - low)
     return Slope(fixed=b - per_unit * high, per_unit=per_unit)
@@ -52,7 +52,6 @@ def _saved_bytes(model: Any, batch: int) -> int:
 
 def _observations(model: Any, batch: int) -> Any:
     import torch
-    from stable_baselines3.common.utils import obs_as_tensor
 
     space = model.observation_space
     sample = space.sample()
@@ -61,7 +60,6 @@ def _observations(model: Any, batch: int) -> Any:
             key: torch.empty((batch, *item.shape), dtype=torch.as_tensor(item).dtype)
             for key, item in sample.items()
         }
-    del obs_as_tensor
     kind = torch.as_tensor(sample).dtype
     return torch.empty((batch, *getattr(sample, "shape", ())), dtype=kind)
 

@@ -2,15 +2,24 @@
 
 from memfit.model.demo import Compared, Demo
 from memfit.model.evidence import Evidence, EvidenceKind
+from memfit.model.expression import names_in, parse_size
 from memfit.model.finding import Advice, Finding, Severity
 from memfit.model.ledger import Component, Kind, Ledger, Peak, Place
 from memfit.model.phase import PHASES, phase_of
 from memfit.model.plan import Capacity, Crossing, Limit, Plan
-from memfit.model.reading import Readings, Rehearsed, Slope, WorkerReading
-from memfit.model.runspec import ArraySpec, CallbackSpec, NetworkSpec, RunSpec, VecEnvSpec
+from memfit.model.reading import NO_SLOPE, Readings, Rehearsed, Slope, WorkerReading
+from memfit.model.runspec import (
+    ArraySpec,
+    CallbackSpec,
+    NetworkSpec,
+    RunSpec,
+    UpdateSpec,
+    VecEnvSpec,
+)
 from memfit.model.size import Size, ceil_div, const, knob, maximum, minimum, size
 
 __all__ = [
+    "NO_SLOPE",
     "PHASES",
     "Advice",
     "ArraySpec",
@@ -36,6 +45,7 @@ __all__ = [
     "Severity",
     "Size",
     "Slope",
+    "UpdateSpec",
     "VecEnvSpec",
     "WorkerReading",
     "ceil_div",
@@ -43,6 +53,8 @@ __all__ = [
     "knob",
     "maximum",
     "minimum",
+    "names_in",
+    "parse_size",
     "phase_of",
     "size",
 ]

@@ -18,6 +18,9 @@ class Slope:
         return self.fixed + self.per_unit * unit
 
 
+NO_SLOPE = Slope(fixed=0, per_unit=0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class WorkerReading:
     """Subprocess workers (PSS): what one more costs, and what they have in common."""
@@ -48,7 +51,10 @@ class Readings:
     stepped a little, `warm` after a small update. `growth` is what the run's own sequence of
     allocations adds to `warm` at full size, moment by moment, when it is replayed through this
     machine's malloc; `live` is the most of it that is alive at once. Both are lines in the
-    update's `batch`; `growth_spread` is how far single replays went beyond their mean. `retained` is what malloc held free at `warm`.
+    update's `batch`; `graph` is what one sample of a rollout that records gradients keeps;
+    `growth_spread` is how far single replays went beyond their mean. `retained` is what malloc
+    held free at `warm`.
+    `assumed` says that no update could be run and `live` is a guess.
     """
 
     stopped: int
@@ -60,9 +66,11 @@ class Readings:
     whole_rollout: bool = False
     flattened: bool = False
     matched_share: float = 1.0
+    assumed: bool = False
     activations: Slope | None = None
-    live: Slope = Slope(fixed=0, per_unit=0)
-    gather: Slope = Slope(fixed=0, per_unit=0)
+    live: Slope = NO_SLOPE
+    gather: Slope = NO_SLOPE
+    graph: Slope = Slope(fixed=0, per_unit=0)
     growth: Mapping[str, Slope] = field(default_factory=dict)
     growth_spread: Mapping[str, int] = field(default_factory=dict)
     env_each: int = 0
@@ -86,6 +94,7 @@ class Readings:
                 "activations": slope(data.get("activations")),
                 "live": slope(data["live"]),
                 "gather": slope(data["gather"]),
+                "graph": slope(data.get("graph", {"fixed": 0, "per_unit": 0})),
                 "growth": {name: Slope(**line) for name, line in data["growth"].items()},
                 "workers": None if workers is None else WorkerReading(**workers),
                 "rehearsed": tuple(Rehearsed(**r) for r in data.get("rehearsed", ())),

@@ -12,7 +12,9 @@ class ArraySpec:
     """An array that the run holds: its shape may name knobs (`("n_steps", "n_envs", 84, 84)`).
 
     `name` is its path in the run (`rollout_buffer.observations`); `lazy` says that its pages are
-    zeroed by the kernel and become resident only when they are written.
+    zeroed by the kernel and become resident only when they are written. The rest is told by run
+    specs: what it is, when it is alive, how many of its rows are ever written, and of how many
+    separate blocks it consists; in these, and in their shapes, entries may be expressions.
     """
 
     name: str
@@ -20,6 +22,10 @@ class ArraySpec:
     dtype: str
     itemsize: int
     lazy: bool = True
+    kind: str = "buffer"
+    phases: tuple[str, ...] = ()
+    filled: int | str | None = None
+    pieces: int | str = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +60,22 @@ class CallbackSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UpdateSpec:
+    """How a plain torch run updates; sizes are expressions over its knobs.
+
+    `batch` is what one update learns from, `minibatch` what one step of it takes, `rollout` the
+    samples of one rollout step and `steps` how many of these there are.
+    """
+
+    batch: int | str
+    minibatch: int | str
+    rollout: int | str = 0
+    steps: int | str = 0
+    records_gradients: bool = False
+    keeps_last_graph: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunSpec:
     """One training run: algorithm, knobs, arrays, networks, vector env and callbacks."""
 
@@ -68,6 +90,7 @@ class RunSpec:
     networks: tuple[NetworkSpec, ...] = ()
     vec_env: VecEnvSpec | None = None
     callbacks: tuple[CallbackSpec, ...] = ()
+    update: UpdateSpec | None = None
     device: str = "cpu"
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -77,8 +100,12 @@ class RunSpec:
         """The spec that `dataclasses.asdict` and JSON took apart."""
 
         def arrays(name: str) -> tuple[ArraySpec, ...]:
-            return tuple(ArraySpec(**{**a, "shape": tuple(a["shape"])}) for a in data[name])
+            return tuple(
+                ArraySpec(**{**a, "shape": tuple(a["shape"]), "phases": tuple(a["phases"])})
+                for a in data[name]
+            )
 
+        update = data.get("update")
         vec_env = data["vec_env"]
         if vec_env is not None:
             vec_env = VecEnvSpec(**{**vec_env, "wrappers": tuple(vec_env["wrappers"])})
@@ -90,6 +117,7 @@ class RunSpec:
                 "networks": tuple(NetworkSpec(**n) for n in data["networks"]),
                 "vec_env": vec_env,
                 "callbacks": tuple(CallbackSpec(**c) for c in data["callbacks"]),
+                "update": None if update is None else UpdateSpec(**update),
                 "notes": tuple(data["notes"]),
             }
         )

@@ -85,7 +85,9 @@ def stop_at_learn(on_learn: Callable[..., Any]) -> ModuleHook:
     return hook
 
 
-def few_workers(started: Callable[[str], int], notice: Callable[[Any, list[Any]], None]) -> ModuleHook:
+def few_workers(
+    started: Callable[[str], int], notice: Callable[[Any, list[Any]], None]
+) -> ModuleHook:
     """Start only some of a SubprocVecEnv's workers; the others answer as these do."""
 
     def hook(module: ModuleType) -> None:
@@ -93,7 +95,7 @@ def few_workers(started: Callable[[str], int], notice: Callable[[Any, list[Any]]
         base = vec_env.__mro__[1]
         build = vec_env.__init__
 
-        def __init__(self: Any, env_fns: list[Any], start_method: str | None = None) -> None:
+        def init(self: Any, env_fns: list[Any], start_method: str | None = None) -> None:
             count = min(len(env_fns), started(start_method or "forkserver"))
             build(self, env_fns[:count], start_method=start_method)
             self.memfit_start_method = start_method or "forkserver"
@@ -106,7 +108,7 @@ def few_workers(started: Callable[[str], int], notice: Callable[[Any, list[Any]]
             self.remotes = (*real, *stand_ins)
             base.__init__(self, len(env_fns), self.observation_space, self.action_space)
 
-        vec_env.__init__ = __init__
+        vec_env.__init__ = init
 
     return hook
 
@@ -151,11 +153,11 @@ def notice_envs(notice: Callable[[Any, list[Any]], None]) -> ModuleHook:
         vec_env = module.DummyVecEnv
         build = vec_env.__init__
 
-        def __init__(self: Any, env_fns: list[Any]) -> None:
+        def init(self: Any, env_fns: list[Any]) -> None:
             build(self, env_fns)
             notice(self, env_fns)
 
-        vec_env.__init__ = __init__
+        vec_env.__init__ = init
 
     return hook
 

@@ -177,10 +177,10 @@ def _vec_env(env: Any) -> VecEnvSpec:
     while hasattr(env, "venv"):
         wrappers.append(type(env).__name__)
         env = env.venv
-    for inner in getattr(env, "envs", [])[:1]:
-        while hasattr(inner, "env"):
-            wrappers.append(type(inner).__name__)
-            inner = inner.env
+    inner: Any = next(iter(getattr(env, "envs", [])), None)
+    while hasattr(inner, "env"):
+        wrappers.append(type(inner).__name__)
+        inner = inner.env
     return VecEnvSpec(
         kind=type(env).__name__,
         wrappers=tuple(wrappers),

@@ -1,0 +1,59 @@
+"""Read a size that a person wrote, such as `agents * steps`, as a `Size`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from memfit.model.size import Size, const, knob
+
+_LONGEST = 200
+_ADVICE = "write whole numbers and knobs joined by + - * //, such as 'agents * steps'"
+
+
+def parse_size(text: int | str, knobs: Collection[str]) -> Size:
+    """The size that an expression over these knobs stands for; ValueError says what is wrong."""
+    if isinstance(text, int):
+        return const(text)
+    if len(text) > _LONGEST:
+        raise ValueError(f"is longer than {_LONGEST} characters: {_ADVICE}")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(f"{text!r} is no expression: {_ADVICE}") from None
+    try:
+        return _size(tree.body, knobs)
+    except ZeroDivisionError:
+        raise ValueError(f"{text!r} divides by zero: {_ADVICE}") from None
+    except RecursionError:
+        raise ValueError(f"{text!r} is nested too deeply: {_ADVICE}") from None
+
+
+def names_in(text: int | str) -> Iterator[str]:
+    """The names in an expression, in the order in which they stand there."""
+    if isinstance(text, str):
+        nodes = [n for n in ast.walk(ast.parse(text.strip(), mode="eval"))]
+        names = [n for n in nodes if isinstance(n, ast.Name)]
+        yield from (n.id for n in sorted(names, key=lambda n: n.col_offset))
+
+
+def _size(node: ast.expr, knobs: Collection[str]) -> Size:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return const(node.value)
+    if isinstance(node, ast.Name):
+        if node.id not in knobs:
+            known = ", ".join(sorted(knobs)) or "none"
+            raise ValueError(f"{node.id!r} is no knob of this run: its knobs are {known}")
+        return knob(node.id)
+    if isinstance(node, ast.BinOp):
+        left, right = _size(node.left, knobs), _size(node.right, knobs)
+        match node.op:
+            case ast.Add():
+                return left + right
+            case ast.Sub():
+                return left - right
+            case ast.Mult():
+                return left * right
+            case ast.FloorDiv():
+                return left // right
+    raise ValueError(f"{ast.unparse(node)!r} cannot stand in a size: {_ADVICE}")
