@@ -26,7 +26,7 @@ Progress = Callable[[str], None]
 
 # The share of this machine's memory that a child may take, and how long a rehearsal goes on.
 _ROOM = 0.85
-_REHEARSAL_SECONDS = 12.0
+_REHEARSAL_SECONDS = 9.0
 
 
 def plan(
@@ -44,6 +44,7 @@ def plan(
     from memfit.analyses.capacity import capacity, default_hardware, parse_hardware
     from memfit.analyses.crossing import crossing
     from memfit.analyses.upper import upper_bytes
+    from memfit.checks import run_checks
     from memfit.formulas import sb3 as formulas
     from memfit.measure import limits, sandbox
     from memfit.measure.base import import_base
@@ -70,6 +71,7 @@ def plan(
     if knobs:
         ledger = ledger.at(**_known_knobs(knobs, ledger.knobs))
     peak = ledger.peak.bytes
+    findings, advice = run_checks(spec, ledger, limit_used.bytes)
     return Plan(
         target=str(target),
         spec=spec,
@@ -80,6 +82,8 @@ def plan(
         method="probe" if probe else "survey",
         capacity=tuple(capacity(ledger, h) for h in hardware),
         crossing=crossing(ledger, limit_used.bytes) if peak > limit_used.bytes else None,
+        findings=findings,
+        advice=advice,
         notes=(*spec.notes, *readings.notes),
         seconds=time.monotonic() - started,
         planner_peak_bytes=max(answer.peak_bytes, own_peak),

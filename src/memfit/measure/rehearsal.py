@@ -57,6 +57,8 @@ class Sb3Rehearsal:
         model.verbose = 0
         if self.on_policy and getattr(model, "target_kl", None) and hasattr(model, "n_epochs"):
             model.target_kl = 1e9  # an update that ends early would hide its peak
+        if hasattr(model, "n_critic_updates"):  # TRPO: each is like the other
+            model.n_critic_updates = min(model.n_critic_updates, 2)
         self.callback = setup()
 
     # -- the rollout ---------------------------------------------------------------------------

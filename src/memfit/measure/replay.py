@@ -185,7 +185,7 @@ class Growth:
     @property
     def likely(self) -> int:
         """A run goes through many more minibatches than a replay does: above the mean."""
-        return (self.mean + self.most) // 2
+        return self.mean + (self.most - self.mean) // 3
 
 
 def replay_often(steps: Sequence[Step], seeds: int = SEEDS) -> dict[str, Growth]:

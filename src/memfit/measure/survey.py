@@ -7,18 +7,21 @@ allocations, and a replay of that sequence at full size that touches no memory.
 
 from __future__ import annotations
 
+import copy
 import gc
+import time
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from memfit.measure import allocations, trace
 from memfit.measure.allocations import Event, Sequences
 from memfit.measure.proc import PeakMeter
-from memfit.measure.rehearsal import Sb3Rehearsal, Work
-from memfit.measure.replay import Alloc, Free, Growth, Malloc, Moment, Step, replay_often
+from memfit.measure.rehearsal import Sb3Rehearsal, Work, arrays_of
+from memfit.measure.replay import SEEDS, Alloc, Free, Growth, Malloc, Moment, Step, replay_often
 from memfit.model import NO_SLOPE, Slope
 
 # A small update should cost little memory and time, yet be large enough that kernels choose the
@@ -27,6 +30,9 @@ SMALL_BYTES = 4 * 2**20
 SMALL_SAMPLES = 64
 WARM_SAMPLES = 16
 MINIBATCHES = 2
+# An update at the run's own batch size is better than any replay of it, where it is this cheap.
+REAL_SECONDS = 0.3
+REAL_BYTES = 64 * 2**20
 ITERATIONS = 6
 
 
@@ -38,6 +44,7 @@ class Survey:
     reset: int = 0
     warm: int = 0
     retained: int = 0
+    seen: int = 0
     batch: int = 0
     whole_rollout: bool = False
     flattened: bool = False
@@ -60,6 +67,8 @@ class Surveyor:
         self.meter = PeakMeter()
         self.found = Survey(stopped=stopped)
         self.malloc = Malloc()
+        self.recurrent = hasattr(model, "_last_lstm_states")
+        self._kept: Any = None
         self.rollout = int(model.n_steps) * int(model.n_envs) if rehearsal.on_policy else 0
 
     def run(self, arrays: Sequence[tuple[str, int]]) -> Survey:
@@ -91,6 +100,37 @@ class Surveyor:
         gc.collect()
         found.warm = self.meter.now()
         found.retained = max(0, self.malloc.free_bytes() - free_before)
+        self._real_batch()
+
+    def _real_batch(self) -> None:
+        """Where that is a matter of tenths of a second, update at the run's own batch size."""
+        found = self.found
+        sample = min(found.batch, WARM_SAMPLES)
+        started = time.process_time()  # a busy machine must not change the plan
+        self._update(sample)
+        seconds = (time.process_time() - started) * found.batch / sample
+        work = self._work(found.batch)
+        held = self._row_bytes() * work.rows
+        # Recurrent kernels take memory of their own that no recording sees: worth more time.
+        if seconds > (6 if self.recurrent else 1) * REAL_SECONDS or held > REAL_BYTES:
+            return
+        for _ in range(3):
+            self.meter.start()
+            self._update(found.batch)
+            found.seen = max(found.seen, self.meter.peak() - found.warm - held)
+
+    def _iterations(self) -> int:
+        """How many rollouts to replay: not more than the run has."""
+        planned = -(-int(self.model._total_timesteps) // max(1, self.rollout))
+        return max(2, min(ITERATIONS, planned))
+
+    def _row_bytes(self) -> int:
+        """One row of the rollout buffer, all its arrays together."""
+        if not self.rehearsal.on_policy:
+            return 0
+        buffer = self.model.rollout_buffer
+        arrays = arrays_of(buffer, self.rehearsal.arrays)
+        return sum(int(a.nbytes) for a in arrays) // int(buffer.buffer_size)
 
     def _assume(self, error: Exception) -> None:
         """Where a small update cannot be run: twice what the policy saves for its backward pass."""
@@ -114,36 +154,55 @@ class Surveyor:
 
     def _small_batches(self, batch: int) -> tuple[int, int]:
         """Two batch sizes for recording; the larger is the run's own where that is cheap."""
+        if self.recurrent:
+            large = max(2, min(batch, 2 * int(self.model.n_steps)))
+            return max(1, large // 2), large
         traced = self.found.activations
-        each = max(1, traced.per_unit) if traced else 2**20
+        each = max(1, traced.per_unit) if traced else 2**17
         large = min(batch, max(4, min(SMALL_SAMPLES, SMALL_BYTES // each)))
         large = max(2, large)
         return max(1, large // 2), large
 
     def _work(self, batch: int) -> Work:
         envs = int(self.model.n_envs)
+        if self.recurrent:
+            # What a recurrent update holds depends on how long its sequences are: real ones only.
+            steps = int(self.model.n_steps)
+            return Work(
+                batch=batch,
+                rows=steps,
+                env_steps=steps,
+                env_seconds=0.5,
+                minibatches=MINIBATCHES,
+                epochs=1,
+            )
         rows = min(int(getattr(self.model, "n_steps", 1)), max(2, -(-MINIBATCHES * batch // envs)))
         if self.rehearsal.seen.whole_rollout:
             rows = max(1, -(-batch // envs))
         return Work(
             batch=batch,
             rows=rows,
-            env_steps=self._env_steps(rows),
+            env_steps=min(rows, 8),
             env_seconds=0.25,
             minibatches=MINIBATCHES,
             epochs=1,
         )
 
-    def _env_steps(self, rows: int) -> int:
-        # Recurrent batches are padded to the longest episode: repeat as little as time allows.
-        return rows if hasattr(self.model, "_last_lstm_states") else min(rows, 8)
+    def _filled(self, work: Work) -> Any:
+        """A rollout buffer for this much work, filled; None where the run has a replay buffer."""
+        if not self.rehearsal.on_policy:
+            return None
+        if self._kept is not None:
+            return copy.deepcopy(self._kept)
+        buffer = self.rehearsal.small_rollout(work.rows)
+        self.rehearsal.collect(buffer, work)
+        if self.recurrent:  # many real steps: taken once, used again
+            self._kept = copy.deepcopy(buffer)
+        return buffer
 
     def _update(self, batch: int) -> None:
         work = self._work(batch)
-        buffer = None
-        if self.rehearsal.on_policy:
-            buffer = self.rehearsal.small_rollout(work.rows)
-            self.rehearsal.collect(buffer, work)
+        buffer = self._filled(work)
         if not self.found.reset:
             self.found.reset = self.meter.now()
         self.rehearsal.update(buffer, work)
@@ -154,10 +213,7 @@ class Surveyor:
         sequences = []
         for size in (small, large):
             work = self._work(size)
-            buffer = None
-            if self.rehearsal.on_policy:
-                buffer = self.rehearsal.small_rollout(work.rows)
-                self.rehearsal.collect(buffer, work)
+            buffer = self._filled(work)
             sequences.append(allocations.record(partial(self._recorded, buffer, work)))
             self.rehearsal.drop_gradients()
         envs = int(self.model.n_envs)
@@ -169,12 +225,27 @@ class Surveyor:
         found = self.found
         found.matched_share = recorded.matched_share
         found.gather = self._gather_bytes(small, large)
-        found.live = _slope(batch, lambda b: allocations.live_peak(recorded.at(b)))
-        prints = [self._replay(recorded, b, arrays) for b in (batch, 2 * batch)]
+        padding = self._padding(large, batch)
+        found.live = _slope(batch, lambda b: allocations.live_peak(recorded.at(round(b * padding))))
+        prints = [
+            self._replay(recorded, round(batch * padding), arrays, SEEDS),
+            self._replay(recorded, round(2 * batch * padding), arrays, SEEDS // 2),
+        ]
         for moment in prints[0]:
             one, two = prints[0][moment], prints[1][moment]
-            found.growth[moment] = _line(batch, one.likely, two.likely)
-            found.growth_spread[moment] = one.most - one.likely
+            likely, more = one.likely, two.likely
+            if found.seen and moment == "update.minibatch":
+                seen = found.seen + sum(size for _, size in arrays if self.rehearsal.on_policy)
+                likely, more = seen, max(seen, seen + two.likely - one.likely)
+            found.growth[moment] = _line(batch, likely, more)
+            found.growth_spread[moment] = max(0, one.most - likely)
+
+    def _padding(self, recorded: int, batch: int) -> float:
+        """How much more a recurrent run pads its batches than the recorded update did."""
+        if not self.recurrent:
+            return 1.0
+        starts = self._filled(self._work(recorded)).episode_starts
+        return max(1.0, padded_share(starts, batch) / padded_share(starts, recorded))
 
     def _recorded(self, buffer: Any, work: Work) -> None:
         self.rehearsal.drop_gradients()
@@ -184,11 +255,8 @@ class Surveyor:
         """Host-side bytes of one minibatch's gathering, copies and up-casts included."""
         peaks = []
         for size in (small, large):
-            buffer = self.model.replay_buffer if not self.rehearsal.on_policy else None
+            buffer = self._filled(self._work(size)) or self.model.replay_buffer
             if self.rehearsal.on_policy:
-                work = self._work(size)
-                buffer = self.rehearsal.small_rollout(work.rows)
-                self.rehearsal.collect(buffer, work)
                 self.rehearsal.gather_once(buffer, size)  # flattens
             tracemalloc.start()
             try:
@@ -200,16 +268,35 @@ class Surveyor:
         return Slope(fixed=max(0, peaks[1] - per_unit * large), per_unit=per_unit)
 
     def _replay(
-        self, recorded: Sequences, batch: int, arrays: Sequence[tuple[str, int]]
+        self, recorded: Sequences, batch: int, arrays: Sequence[tuple[str, int]], seeds: int
     ) -> dict[str, Growth]:
         gather = self.found.gather.at(batch)
         events = recorded.at(batch)
         if self.rehearsal.on_policy:
             flattened = self.found.flattened and int(self.model.n_envs) > 1
-            steps = on_policy_steps(arrays, events, gather, self.rollout, flattened)
+            steps = on_policy_steps(
+                arrays, events, gather, self.rollout, flattened, self._iterations()
+            )
         else:
             steps = off_policy_steps(events, gather)
-        return replay_often(list(steps))
+        return replay_often(list(steps), seeds)
+
+
+def padded_share(episode_starts: Any, batch: int) -> float:
+    """The largest padded minibatch of a recurrent rollout, as a multiple of the batch size.
+
+    A minibatch is a stretch of the envs' steps one after the other, cut where an episode or an
+    env begins, and every piece is padded to the longest.
+    """
+    rows, envs = episode_starts.shape
+    begins = [bool(episode_starts[t, e]) or t == 0 for e in range(envs) for t in range(rows)]
+    largest = 1.0
+    for first in range(0, len(begins), max(1, batch // 7)):  # the split is drawn anew each time
+        piece = begins[first : first + batch]
+        marks = [0, *(i for i, begin in enumerate(piece) if begin and i), len(piece)]
+        lengths = [b - a for a, b in pairwise(marks)]
+        largest = max(largest, len(lengths) * max(lengths) / len(piece))
+    return largest
 
 
 def on_policy_steps(
@@ -218,10 +305,11 @@ def on_policy_steps(
     gather: int,
     rollout: int,
     flattened: bool,
+    iterations: int,
 ) -> Iterator[Step]:
     """What a run of collect, flatten and minibatches asks of malloc, in its order."""
     held: dict[str, object] = {}
-    for iteration in range(ITERATIONS):
+    for iteration in range(iterations):
         yield Moment("rollout")
         for name, size in arrays:
             yield Alloc(("rows", name, iteration), size)

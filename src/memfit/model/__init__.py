@@ -3,7 +3,7 @@
 from memfit.model.demo import Compared, Demo
 from memfit.model.evidence import Evidence, EvidenceKind
 from memfit.model.expression import names_in, parse_size
-from memfit.model.finding import Advice, Finding, Severity
+from memfit.model.finding import Advice, Finding, Fix, Severity
 from memfit.model.ledger import Component, Kind, Ledger, Peak, Place
 from memfit.model.phase import PHASES, phase_of
 from memfit.model.plan import Capacity, Crossing, Limit, Plan
@@ -32,6 +32,7 @@ __all__ = [
     "Evidence",
     "EvidenceKind",
     "Finding",
+    "Fix",
     "Kind",
     "Ledger",
     "Limit",

@@ -1,7 +1,11 @@
 """What a check found, and what would mend it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import StrEnum
+
+from memfit.model.ledger import Ledger
 
 
 class Severity(StrEnum):
@@ -28,3 +32,11 @@ class Advice:
     change: str
     saves_bytes: int
     verified: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fix:
+    """A change to the run, and the ledger that the run would then have."""
+
+    change: str
+    ledger: Ledger

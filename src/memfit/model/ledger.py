@@ -104,6 +104,18 @@ class Ledger:
         )
         return changed
 
+    def after(self, steps: int) -> dict[str, int]:
+        """The moments that a run has come to after so many environment steps, with their bytes.
+
+        Buffers have been filled so far, and updates begin when there is enough to learn from.
+        """
+        knobs = self.knobs
+        first = knobs.get("n_steps", 0) * knobs.get("n_envs", 0)
+        if "learning_starts" in knobs:
+            first = knobs["learning_starts"] + 1
+        then = self.at(total_timesteps=steps).moment_bytes
+        return {m: n for m, n in then.items() if steps >= first or phase_of(m) != "update"}
+
     def bytes_of(self, component: Component) -> int:
         return component.size.evaluate(self.knobs)
 

@@ -54,7 +54,8 @@ class Readings:
     update's `batch`; `graph` is what one sample of a rollout that records gradients keeps;
     `growth_spread` is how far single replays went beyond their mean. `retained` is what malloc
     held free at `warm`.
-    `assumed` says that no update could be run and `live` is a guess.
+    `seen` is the growth of an update at the run's own batch size, where one was
+    cheap enough to run. `assumed` says that no update could be run and `live` is a guess.
     """
 
     stopped: int
@@ -63,6 +64,7 @@ class Readings:
     batch: int
     base: int = 0
     retained: int = 0
+    seen: int = 0
     whole_rollout: bool = False
     flattened: bool = False
     matched_share: float = 1.0

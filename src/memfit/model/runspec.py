@@ -91,6 +91,7 @@ class RunSpec:
     vec_env: VecEnvSpec | None = None
     callbacks: tuple[CallbackSpec, ...] = ()
     update: UpdateSpec | None = None
+    buffer: str = ""
     device: str = "cpu"
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

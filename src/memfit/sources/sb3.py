@@ -42,6 +42,7 @@ def read(model: Any, total_timesteps: int | None, callback: Any) -> RunSpec:
         networks=tuple(_networks(model)),
         vec_env=_vec_env(model.env),
         callbacks=tuple(_callbacks(callback)),
+        buffer=type(model.rollout_buffer if on_policy else model.replay_buffer).__name__,
         device=str(model.device),
         versions={
             "python": sys.version.split()[0],

@@ -143,7 +143,7 @@ class Shield:
 
     def removed(self, path: str) -> bool:
         """Whether the script removed this, or a folder above it."""
-        while len(path) > 1:
+        while len(path) > 1 and _there(self.gone):
             if _there(f"{self.gone}{path}/.gone"):
                 return True
             path = os.path.dirname(path)
@@ -210,8 +210,12 @@ class Shield:
     # -- what the script calls -----------------------------------------------------------------
 
     def _one_path(self, real: Call, leads: Callable[[str], str]) -> Call:
+        reads = leads == self.seen  # imports look at thousands of paths: no work for those
+
         def call(path: Any, *args: Any, dir_fd: int | None = None, **options: Any) -> Any:
             if isinstance(path, int):
+                return real(path, *args, **options)
+            if reads and dir_fd is None and self._untouched():
                 return real(path, *args, **options)
             where = leads(self.meant(path, dir_fd))
             return real(_spelled(path, where), *args, **options)
@@ -228,6 +232,8 @@ class Shield:
         if isinstance(file, int) or not isinstance(mode, str):
             return _open(file, mode, *args, **options)
         writes = bool(set(mode) & set("wax+"))
+        if not writes and self._untouched():
+            return _open(file, mode, *args, **options)
         where = self._to_open(self.meant(file), writes, "w" in mode, "x" in mode)
         return _open(_spelled(file, where), mode, *args, **options)
 

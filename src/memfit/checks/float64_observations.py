@@ -1,0 +1,54 @@
+"""MF007: observations are stored as float64.
+
+What: the observation space is float64, and the buffer keeps it so. The policy turns every minibatch
+into float32 before it uses it.
+
+Why: half of the buffer holds digits that no network ever sees. Often it is an accident: numpy makes
+float64 unless told otherwise, and so does `gymnasium.spaces.Box` when asked for `dtype=float`.
+
+Bad:
+    observation_space = gymnasium.spaces.Box(-1, 1, (300,), dtype=numpy.float64)
+
+Good:
+    observation_space = gymnasium.spaces.Box(-1, 1, (300,), dtype=numpy.float32)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memfit.checks._rows import resized, total
+from memfit.model import Finding, Fix, Kind, Ledger, RunSpec, Severity
+from memfit.units import format_bytes
+
+CODE = "MF007"
+COPIES = ("rollout_buffer.flatten_copy", "save.replay_copy")
+
+
+def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
+    names = _names(spec)
+    amount = total(ledger, [c for c in ledger.components if c.name in names])
+    if not amount:
+        return
+    yield Finding(
+        code=CODE,
+        severity=Severity.WARNING if 20 * amount >= ledger.peak.bytes else Severity.INFO,
+        message=f"{format_bytes(amount)} of observations are float64; "
+        "the policy uses them as float32",
+        where=", ".join(f"model.{name}" for name in names),
+    )
+
+
+def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
+    names = _names(spec)
+    buffers = [c for c in ledger.components if c.kind is Kind.BUFFER]
+    largest = max(buffers, key=ledger.bytes_of)
+    copies = COPIES if largest.name in names else ()  # they are of the largest array
+    yield Fix(
+        change="observations as float32 (dtype of the space, and what step and reset return)",
+        ledger=resized(ledger, (*names, *copies), lambda size: size // 2),
+    )
+
+
+def _names(spec: RunSpec) -> list[str]:
+    return [a.name for a in spec.arrays if a.dtype == "float64" and "observations" in a.name]

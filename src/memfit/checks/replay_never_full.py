@@ -1,0 +1,48 @@
+"""MF001: the replay buffer is larger than the run ever fills.
+
+What: `buffer_size` is larger than `total_timesteps`, so part of the replay is never written.
+
+Why: numpy asks the kernel for zeroed pages, and a page that nobody writes costs no memory. So this
+is no danger here: the rest is reserved, not resident. It does cost where the system counts reserved
+memory (`ulimit -v`, strict overcommit), and saving the replay writes all of it.
+
+Bad:
+    model = DQN("CnnPolicy", env, buffer_size=1_000_000)
+    model.learn(50_000)
+
+Good:
+    model = DQN("CnnPolicy", env, buffer_size=50_000)
+    model.learn(50_000)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memfit.checks._rows import reserved, total
+from memfit.model import Finding, Fix, Kind, Ledger, RunSpec, Severity
+from memfit.units import format_bytes
+
+CODE = "MF001"
+
+
+def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
+    size, steps = ledger.knobs.get("buffer_size", 0), ledger.knobs.get("total_timesteps", 0)
+    if spec.on_policy or not 0 < steps < size:
+        return
+    rows = [c for c in ledger.components if c.kind is Kind.BUFFER and c.reserved is not None]
+    held, used = reserved(ledger, rows), total(ledger, rows)
+    if held == used:
+        return
+    yield Finding(
+        code=CODE,
+        severity=Severity.INFO,
+        message=f"the replay has room for {size:,} steps and the run ends after {steps:,}: "
+        f"{format_bytes(held)} are reserved, {format_bytes(used)} become resident",
+        where="model.replay_buffer",
+    )
+
+
+def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
+    steps = ledger.knobs["total_timesteps"]
+    yield Fix(change=f"buffer_size={steps}", ledger=ledger.at(buffer_size=steps))

@@ -1,0 +1,43 @@
+"""MF010: saving the replay buffer copies its largest array.
+
+What: `CheckpointCallback(save_replay_buffer=True)` pickles the replay. Pickle turns one array after
+another into bytes, each whole and whether it was filled or not, beside the array itself.
+
+Why: the peak then comes in the save, hours after the start, above everything seen before. The file
+is as large as the replay, every time.
+
+Bad:
+    CheckpointCallback(save_freq=50_000, save_path="checkpoints", save_replay_buffer=True)
+
+Good:
+    CheckpointCallback(save_freq=50_000, save_path="checkpoints")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memfit.checks._rows import row, without
+from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
+from memfit.units import format_bytes
+
+CODE = "MF010"
+ROW = "save.replay_copy"
+
+
+def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
+    copy = row(ledger, ROW)
+    if copy is None:
+        return
+    decides = ledger.peak.phase == "save"
+    yield Finding(
+        code=CODE,
+        severity=Severity.WARNING if decides else Severity.INFO,
+        message=f"each save copies {format_bytes(ledger.bytes_of(copy))} of the replay buffer"
+        + (": the peak comes there" if decides else ""),
+        where="callback: save_replay_buffer=True",
+    )
+
+
+def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
+    yield Fix(change="save_replay_buffer=False", ledger=without(ledger, ROW))

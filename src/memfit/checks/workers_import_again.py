@@ -1,0 +1,60 @@
+"""MF006: every subprocess worker imports all libraries anew.
+
+What: `SubprocVecEnv` starts its workers with `forkserver` unless told otherwise. Each of them
+imports torch and stable-baselines3 for itself, about 150 MiB that no other process shares, however
+light its environment is.
+
+Why: with `start_method="fork"` workers share what the main process has imported, and `DummyVecEnv`
+has no workers at all, which is also faster for light environments. Forking is unsafe once the main
+process has started CUDA or threads that hold locks. The saving is an estimate from the ledger's own
+rows: what a worker holds, less two thirds of the import base (the share of it that is private), but
+not below 8 MiB.
+
+Bad:
+    env = SubprocVecEnv([make_env] * 16)
+
+Good:
+    env = SubprocVecEnv([make_env] * 16, start_method="fork")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memfit.checks._rows import resized, row
+from memfit.model import Finding, Fix, Ledger, RunSpec, Severity, knob
+from memfit.units import MIB, format_bytes
+
+CODE = "MF006"
+ROW, BASE = "workers.private", "base.imports"
+HEAVY = 64 * MIB
+FORKED = 8 * MIB
+
+
+def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
+    how = spec.vec_env.start_method if spec.vec_env is not None else ""
+    if how not in ("forkserver", "spawn") or _each(ledger) < HEAVY:
+        return
+    yield Finding(
+        code=CODE,
+        severity=Severity.WARNING,
+        message=f"each of {ledger.knobs['n_envs']:,} workers holds {format_bytes(_each(ledger))} "
+        f"of its own, mostly libraries that {how} makes it import again",
+        where="SubprocVecEnv(start_method=...)",
+    )
+
+
+def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
+    base = row(ledger, BASE)
+    imported = 0 if base is None else ledger.bytes_of(base) * 2 // 3
+    left = max(_each(ledger) - imported, FORKED)
+    yield Fix(
+        change='start_method="fork", or DummyVecEnv for a light env (an estimate: forked workers '
+        "share the imports)",
+        ledger=resized(ledger, (ROW,), lambda size: knob("n_envs") * left),
+    )
+
+
+def _each(ledger: Ledger) -> int:
+    workers = row(ledger, ROW)
+    return 0 if workers is None else ledger.bytes_of(workers) // max(1, ledger.knobs["n_envs"])

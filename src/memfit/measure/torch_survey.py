@@ -1,0 +1,205 @@
+"""Survey a plain torch training: what it holds, and what its rollout and updates will add.
+
+Runs in the disposable child, where the program is. A small step to see what first use costs, two
+recorded ones to learn the sequence of allocations, and a replay of that sequence at full size that
+touches no memory. A run that records gradients while it collects is replayed with all the graphs
+that it keeps.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memfit.measure import allocations
+from memfit.measure.allocations import GATHER, GATHERED, Sequences
+from memfit.measure.cycle import Array, Cycle, live_peak, run_steps
+from memfit.measure.long_replay import replay_often
+from memfit.measure.proc import PeakMeter
+from memfit.measure.replay import Growth, Malloc
+from memfit.model import Slope
+
+# A small step should cost little memory and time, yet be large enough that kernels choose the same
+# ways of working as at full size.
+SMALL_BYTES = 4 * 2**20
+SMALL_SAMPLES = 64
+WARM_SAMPLES = 16
+# Long sequences are replayed less often: their own length evens out what chance does.
+LONG = 15_000
+NOTHING = Slope(fixed=0, per_unit=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How large a run is: samples of a minibatch and of a rollout step, and the arrays it holds.
+
+    `unit` is the number of samples by which the run is said to grow.
+    """
+
+    unit: int
+    width: int
+    minibatches: int
+    rollout: int
+    steps: int
+    arrays: Sequence[Array]
+
+
+@dataclass(kw_only=True)
+class TorchSurvey:
+    """What the survey found; every number is bytes."""
+
+    stopped: int
+    reset: int = 0
+    warm: int = 0
+    retained: int = 0
+    batch: int = 0
+    matched_share: float = 1.0
+    activations: Slope | None = None
+    live: Slope = NOTHING
+    graph: Slope = NOTHING
+    gather: Slope = NOTHING
+    growth: dict[str, Slope] = field(default_factory=dict)
+    growth_spread: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+class TorchSurveyor:
+    """Takes a program through the stages."""
+
+    def __init__(self, program: Any, stopped: int) -> None:
+        self.program = program
+        self.update = program.facts.update
+        self.meter = PeakMeter()
+        self.malloc = Malloc()
+        self.found = TorchSurvey(stopped=stopped)
+
+    def run(self, full: Sizes, larger: Sizes) -> TorchSurvey:
+        """All stages, for the run's own size and for one that is twice as large."""
+        found = self.found
+        found.batch = full.unit
+        free_before = self.malloc.free_bytes()
+        self._warm_up(full)
+        found.warm = found.reset = self.meter.now()
+        found.retained = max(0, self.malloc.free_bytes() - free_before)
+        # From here on the survey's own tools take memory, so nothing is read any more.
+        updates = self._record(self._update_twice, self._small_batches(full.width))
+        found.matched_share = updates.matched_share
+        rollouts = None
+        if full.steps:
+            rollouts = self._record(self._rollout_twice, self._small_batches(full.rollout))
+            kept = [Cycle.of(rollouts.at(n)).kept_bytes for n in (full.rollout, 2 * full.rollout)]
+            if self.update.records_gradients:
+                found.graph = _line(full.rollout, 2 * full.rollout, *kept)
+        found.live = _line(
+            full.width,
+            2 * full.width,
+            *(live_peak(Cycle.of(updates.at(n))) for n in (full.width, 2 * full.width)),
+        )
+        one, two = (self._replay(sizes, updates, rollouts) for sizes in (full, larger))
+        for moment in one:
+            found.growth[moment] = _line(
+                full.unit, larger.unit, one[moment].likely, two[moment].likely
+            )
+            found.growth_spread[moment] = one[moment].most - one[moment].likely
+        found.activations = activations(self.program, full.width)
+        return found
+
+    def _warm_up(self, full: Sizes) -> None:
+        held: dict[Any, Any] = {}
+        if full.steps:
+            kept = [self.program.rollout_step(min(full.rollout, WARM_SAMPLES), held)]
+            del kept
+        for _ in range(2):
+            self.program.update(min(full.width, WARM_SAMPLES), held)
+        held.clear()
+        self.program.drop_gradients()
+        gc.collect()
+
+    def _small_batches(self, width: int) -> tuple[int, int]:
+        """Two sizes for recording; the larger is the run's own where that is cheap."""
+        probe = min(width, 2)
+        each = live_peak(Cycle.of(allocations.record(lambda: self._update_twice(probe)))) // probe
+        large = min(width, max(4, min(SMALL_SAMPLES, SMALL_BYTES // max(1, each))))
+        large = max(2, large)
+        return max(1, large // 2), large
+
+    def _record(self, work: Callable[[int], None], sizes: tuple[int, int]) -> Sequences:
+        small, large = sizes
+        recorded = [allocations.record(lambda n=n: work(n)) for n in sizes]
+        return Sequences(small=recorded[0], large=recorded[1], small_batch=small, large_batch=large)
+
+    def _update_twice(self, samples: int) -> None:
+        held: dict[Any, Any] = {}
+        self.program.update(samples, held)
+        allocations.mark(GATHER)
+        self.program.forward_done = lambda: allocations.mark(GATHERED)
+        try:
+            self.program.update(samples, held)
+        finally:
+            self.program.forward_done = None
+        allocations.mark(GATHER)
+
+    def _rollout_twice(self, samples: int) -> None:
+        held: dict[Any, Any] = {}
+        kept = [self.program.rollout_step(samples, held)]
+        allocations.mark(GATHER)
+        kept.append(self.program.rollout_step(samples, held))
+        allocations.mark(GATHER)
+
+    def _replay(
+        self, sizes: Sizes, updates: Sequences, rollouts: Sequences | None
+    ) -> dict[str, Growth]:
+        steps = list(
+            run_steps(
+                update=Cycle.of(updates.at(sizes.width)),
+                minibatches=sizes.minibatches,
+                rollout=Cycle.of(rollouts.at(sizes.rollout)) if rollouts else None,
+                steps=sizes.steps if self.update.records_gradients else min(sizes.steps, 4),
+                arrays=sizes.arrays,
+                keeps_last_graph=self.update.keeps_last_graph,
+            )
+        )
+        return replay_often(steps, seeds=2) if len(steps) > LONG else replay_often(steps)
+
+
+def activations(program: Any, samples: int) -> Slope | None:
+    """Bytes that the networks save for their backward pass, from a trace without memory.
+
+    None where a network does something that only real data can answer.
+    """
+    low, high = max(1, samples // 2), max(2, samples)
+    try:
+        a, b = _saved_bytes(program, low), _saved_bytes(program, high)
+    except Exception:  # noqa: BLE001 - a network may do anything in its forward pass
+        return None
+    return _line(low, high, a, b)
+
+
+def _saved_bytes(program: Any, samples: int) -> int:
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    parameters = {t.untyped_storage()._cdata for t in program.parameters()}
+    saved: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in parameters:
+            saved[storage._cdata] = storage.nbytes()
+        return tensor
+
+    with (
+        FakeTensorMode(allow_non_fake_inputs=True),
+        torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t),
+    ):
+        held = program.loss_of(samples)
+    del held
+    return sum(saved.values())
+
+
+def _line(low: int, high: int, at_low: int, at_high: int) -> Slope:
+    """The line through two points."""
+    per_unit = (at_high - at_low) // max(1, high - low)
+    return Slope(fixed=at_low - per_unit * low, per_unit=per_unit)

@@ -1,0 +1,283 @@
+"""Read a run spec (`run.toml`): strict, and with messages that say which key to mend.
+
+The schema is documented in docs/spec.md. What comes out are plain facts, so that the child process
+that builds the run needs no pydantic.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from memfit.errors import MissingExtra, SpecError, Unsupported, UsageError
+from memfit.model import Kind, parse_size
+from memfit.sources.spec_errors import explain
+from memfit.units import parse_bytes
+
+SCHEMA = 1
+LARGEST_KNOB = 2**40
+LARGEST_ARRAY = 2**50
+SHIPPED = Path(__file__).parent.parent / "specs"
+
+ALGORITHMS = {
+    **dict.fromkeys(("PPO", "A2C", "DQN", "SAC", "TD3", "DDPG"), "stable_baselines3"),
+    **dict.fromkeys(
+        ("RecurrentPPO", "MaskablePPO", "TRPO", "QRDQN", "TQC", "CrossQ"), "sb3_contrib"
+    ),
+}
+_DTYPES = (
+    "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool"
+).split()
+_MODULES = {"stable-baselines3": ("stable_baselines3", "sb3"), "torch": ("torch", "torch")}
+
+Knob = Annotated[int, Field(ge=1, le=LARGEST_KNOB)]
+Count = Annotated[int, Field(ge=0, le=LARGEST_KNOB)]
+Expression = int | str
+Axes = Annotated[list[Annotated[int, Field(ge=1, le=LARGEST_ARRAY)]], Field(max_length=16)]
+Dtype = Literal[tuple(_DTYPES)]  # type: ignore[valid-type]
+Phase = Literal["build", "rollout", "update"]
+
+
+def _amount(value: Any) -> Any:
+    """`"68.5MiB"` as bytes; what is no amount is left for the schema to refuse."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_bytes(value)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+
+
+Amount = Annotated[Annotated[int, Field(ge=0, le=LARGEST_ARRAY)], BeforeValidator(_amount)]
+
+
+class Strict(BaseModel):
+    """A table of the file: no unknown keys, no values of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Space(Strict):
+    """An observation or action space; exactly one of its forms."""
+
+    shape: Axes | None = None
+    dtype: Dtype | None = None
+    discrete: Knob | None = None
+    multidiscrete: Axes | None = None
+    multibinary: Knob | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Sb3Knobs(Strict):
+    n_envs: Knob = 1
+    total_timesteps: Knob
+    n_steps: Knob | None = None
+    batch_size: Knob | None = None
+    n_epochs: Knob | None = None
+    buffer_size: Knob | None = None
+    learning_starts: Count | None = None
+    gradient_steps: Knob | None = None
+    train_freq: Knob | None = None
+
+
+class PolicyOptions(Strict):
+    net_arch: list[Knob] | dict[str, list[Knob]] | None = None
+    features_dim: Knob | None = None
+    n_critics: Knob | None = None
+    n_quantiles: Knob | None = None
+    lstm_hidden_size: Knob | None = None
+    n_lstm_layers: Knob | None = None
+    share_features_extractor: bool | None = None
+    normalize_images: bool | None = None
+
+
+class Env(Strict):
+    vec: Literal["dummy", "subproc"] = "dummy"
+    start_method: Literal["fork", "forkserver", "spawn"] | None = None
+    frame_stack: Annotated[int, Field(ge=1, le=1024)] = 1
+    normalize: bool = False
+    monitor: bool = True
+    state_bytes: Amount = 0
+    episode_steps: Knob = 200
+
+
+class Callback(Strict):
+    kind: Literal["evaluate", "save"]
+    every: Knob
+    save_replay_buffer: bool = False
+    save_best: bool = False
+
+
+class Sb3File(Strict):
+    """A stable-baselines3 run."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    name: str = Field(min_length=1, max_length=100)
+    library: Literal["stable-baselines3"]
+    imports: list[str] = []
+    algorithm: str
+    policy: Literal[
+        "MlpPolicy",
+        "CnnPolicy",
+        "MultiInputPolicy",
+        "MlpLstmPolicy",
+        "CnnLstmPolicy",
+        "MultiInputLstmPolicy",
+    ]
+    optimize_memory_usage: bool = False
+    knobs: Sb3Knobs
+    policy_kwargs: PolicyOptions = PolicyOptions()
+    observation: dict[str, Any]
+    action: Space
+    env: Env = Env()
+    callback: list[Callback] = []
+
+
+class Layer(BaseModel):
+    """A layer of torch.nn by its name; all other keys are its arguments."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    type: str
+    args: list[Any] = []
+
+
+class Network(Strict):
+    name: str = Field(min_length=1, pattern=r"^[A-Za-z][\w.]*$")
+    layers: list[Layer] = []
+    factory: str = Field(default="", pattern=r"^$|^[\w.]+:\w+$")
+    input: list[Expression] = []
+    dtype: Dtype = "float32"
+    after: str = ""
+    target: str = ""
+    loss: str = Field(default="sum", pattern=r"^\w+$")
+    optimizer: str = Field(default="Adam", pattern=r"^\w+$")
+    rollout: Literal["kept", "dropped", "none"] = "kept"
+    copies: Annotated[int, Field(ge=0, le=64)] = 0
+
+
+class HeldArray(Strict):
+    name: str = Field(min_length=1, pattern=r"^[A-Za-z][\w.]*$")
+    shape: list[Expression] = Field(min_length=1, max_length=16)
+    dtype: Dtype = "float32"
+    kind: Literal["env state", "buffer", "copies", "scratch"] = "buffer"
+    phases: list[Phase] = Field(default=["build", "rollout", "update"], min_length=1)
+    filled: Expression | None = None
+    pieces: Expression = 1
+
+
+class Update(Strict):
+    batch: Expression
+    minibatch: Expression = ""
+    rollout: Expression = ""
+    steps: Expression = ""
+    rollout_records_gradients: bool = False
+    keeps_last_graph: bool = False
+    joint_loss: bool = False
+    threads: Annotated[int, Field(ge=0, le=4096)] = 0
+
+
+class TorchFile(Strict):
+    """A plain torch run."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    name: str = Field(min_length=1, max_length=100)
+    library: Literal["torch"]
+    imports: list[str] = []
+    knobs: dict[str, Knob] = {}
+    network: list[Network] = Field(min_length=1)
+    array: list[HeldArray] = []
+    update: Update
+
+
+def find(path: Path) -> Path:
+    """The spec of that name: a file, or one that memfit ships (`drone.toml`)."""
+    if path.is_file():
+        return path
+    shipped = SHIPPED / path.name
+    if path.parent == Path() and shipped.is_file():
+        return shipped
+    known = ", ".join(sorted(p.name for p in SHIPPED.glob("*.toml")))
+    raise SpecError(f"there is no run spec {path}: name a file, or one that memfit ships ({known})")
+
+
+def load(path: Path, knobs: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """The facts of a run spec, with some of its knobs changed."""
+    path = find(path)
+    data = _read(path)
+    _check_head(path, data)
+    _change(path, data, knobs or {})
+    facts = _validated(path, data)
+    for problem in (_sb3_problems if facts["library"] != "torch" else _torch_problems)(facts):
+        raise SpecError(f"{path}: {problem}")
+    _check_library(path, facts)
+    return facts
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{path} is not valid TOML: {error}. Mend that line") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path} cannot be read: {error}. Name a text file in TOML") from None
+
+
+def _check_head(path: Path, data: Mapping[str, Any]) -> None:
+    if data.get("schema") != SCHEMA:
+        raise SpecError(
+            f"{path}: schema is {data.get('schema', 'missing')!r}, and this memfit reads schema "
+            f"{SCHEMA}: write schema = {SCHEMA} as the first line"
+        )
+    library = data.get("library")
+    if library not in _MODULES:
+        raise Unsupported(
+            f"{path}: library is {library!r}, which memfit does not know: "
+            f"use one of {', '.join(_MODULES)}"
+        )
+
+
+def _change(path: Path, data: dict[str, Any], knobs: Mapping[str, int]) -> None:
+    if not knobs:
+        return
+    known = data.get("knobs", {})
+    allowed = Sb3Knobs.model_fields if data["library"] != "torch" else known
+    if unknown := sorted(set(knobs) - set(allowed)):
+        raise UsageError(
+            f"{path} has no setting {', '.join(unknown)}: it has {', '.join(sorted(known))}"
+        )
+    data["knobs"] = {**known, **knobs}
+
+
+def _validated(path: Path, data: dict[str, Any]) -> dict[str, Any]:
+    schema = TorchFile if data["library"] == "torch" else Sb3File
+    try:
+        facts = schema.model_validate(data).model_dump(mode="json", by_alias=True)
+        if schema is Sb3File:
+            facts["observation"] = _observation(facts["observation"])
+    except ValidationError as error:
+        raise SpecError(explain(str(path), error, schema)) from None
+    return facts
+
+
+def _observation(table: dict[str, Any]) -> dict[str, Any]:
+    """One space, or one for each name of a Dict space."""
+    if table and all(isinstance(value, dict) for value in table.values()):
+        return {"parts": {k: _named_space(f"observation.{k}", v) for k, v in table.items()}}
+    return {"space": _named_space("observation", table)}
+
+
+def _named_space(where: str, table: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return Space.model_validate(table).model_dump(mode="json")
+    except ValidationError as error:
+        raise ValidationError.from_exception_data(
+            where,
+            [{**e, "loc": (*where.split("."), *e["loc"])} for e in error.errors(include_url=False)],  # type: ignore[misc]
+        ) from None

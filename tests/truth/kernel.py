@@ -1,0 +1,149 @@
+"""What the kernel says about a running program. Nothing here is memfit's: it judges memfit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SCRIPTS = Path(__file__).parent / "scripts"
+_SECONDS = 0.02
+# Threads that wait should not spin: other work on the machine would make a second of it an hour.
+_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+_SHARE = 4  # looking takes a fifth of the time at most: it slows down what it looks at
+
+
+@dataclass(kw_only=True)
+class Watched:
+    """A program from its start to its end: its peak and what was seen on the way."""
+
+    code: int
+    out: str
+    err: str
+    peak: int
+    names: dict[str, int] = field(default_factory=dict)
+    marks: list[tuple[int, int]] = field(default_factory=list)
+
+
+def python(*words: str, cwd: Path, mark: Path | None = None, seconds: float = 150) -> Watched:
+    """Run Python with these words and sample its process tree from outside until it ends.
+
+    `marks` pairs the number in the file `mark` with the tree's peak up to then. `names` counts how
+    many processes of a name were there at once.
+    """
+    out, err = cwd / "out.txt", cwd / "err.txt"
+    with out.open("w") as output, err.open("w") as errors:
+        process = subprocess.Popen(
+            [sys.executable, *words],
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            env={**os.environ, **_ENVIRONMENT},
+        )
+    watched = Watched(code=-1, out="", err="", peak=0)
+    deadline = time.monotonic() + seconds
+    try:
+        while process.poll() is None:
+            started = time.monotonic()
+            _look(process.pid, watched, mark)
+            now = time.monotonic()
+            if now > deadline:
+                raise TimeoutError(f"{words} took more than {seconds} s")
+            time.sleep(max(_SECONDS, _SHARE * (now - started)))
+    finally:
+        process.kill()
+        watched.code = process.wait()
+    watched.out, watched.err = out.read_text(), err.read_text()
+    return watched
+
+
+def run(script: str, *arguments: str, cwd: Path, mark: Path | None = None) -> Watched:
+    """Run a script as its user would."""
+    watched = python(str(SCRIPTS / script), *arguments, cwd=cwd, mark=mark)
+    assert watched.code == 0, watched.err
+    return watched
+
+
+def plan(script: str, *words: str, cwd: Path) -> tuple[dict[str, Any], Watched]:
+    """Plan a script on memfit's command line; the answer, and what planning took."""
+    target = ["-m", "memfit", "plan", str(SCRIPTS / script), "--format", "json", "-q"]
+    watched = python(*target, *words, cwd=cwd)
+    assert watched.code in (0, 3), watched.err
+    answer: dict[str, Any] = json.loads(watched.out)
+    return answer, watched
+
+
+def _look(pid: int, watched: Watched, mark: Path | None) -> None:
+    pids = [pid, *_below(pid)]
+    readings = {p: r for p in pids if (r := _rollup(p))}
+    if not readings:
+        return
+    total = _tree(list(readings.values()))
+    # The kernel keeps each process's own high-water mark, so that no spike of the main one is lost.
+    alone = len(readings) == 1
+    spike = max(0, _high_water(pid) - readings[pid]["Rss"]) if alone and pid in readings else 0
+    watched.peak = max(watched.peak, total + spike)
+    names: dict[str, int] = {}
+    for p in readings:
+        name = _read(p, "comm").strip()
+        names[name] = names.get(name, 0) + 1
+    for name, count in names.items():
+        watched.names[name] = max(watched.names.get(name, 0), count)
+    if mark is not None and mark.exists() and (text := mark.read_text()):
+        watched.marks.append((int(text), watched.peak))
+
+
+def _tree(readings: Sequence[dict[str, int]]) -> int:
+    """Private and shared anonymous pages by PSS; pages of files as the largest process has them.
+
+    Files are mapped by every Python that runs just now, so that their PSS would depend on what
+    else the machine does.
+    """
+    own = sum(r["Pss_Anon"] + r["Pss_Shmem"] for r in readings)
+    return own + max(r["Rss"] - r["Anonymous"] - r["Pss_Shmem"] for r in readings)
+
+
+def _below(pid: int) -> list[int]:
+    found: list[int] = []
+    queue = [pid]
+    while queue:
+        parent = queue.pop()
+        try:
+            threads = os.listdir(f"/proc/{parent}/task")
+        except OSError:
+            continue
+        for thread in threads:
+            children = [int(c) for c in _read(parent, f"task/{thread}/children").split()]
+            found += children
+            queue += children
+    return found
+
+
+def _rollup(pid: int) -> dict[str, int]:
+    found = {}
+    for line in _read(pid, "smaps_rollup").splitlines():
+        name, _, rest = line.partition(":")
+        if rest.endswith(" kB"):
+            found[name] = int(rest.split()[0]) * 1024
+    return found
+
+
+def _high_water(pid: int) -> int:
+    for line in _read(pid, "status").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _read(pid: int, name: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except OSError:
+        return ""

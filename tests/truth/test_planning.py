@@ -1,0 +1,52 @@
+"""What planning itself costs, what a rehearsal adds, and when a run goes over its limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.truth import kernel
+
+pytestmark = [pytest.mark.truth, pytest.mark.timeout(240)]
+
+MIB = 2**20
+
+
+def test_a_rehearsed_plan_is_nearer(tmp_path: Path) -> None:
+    answer, _ = kernel.plan("ppo_picture.py", "--probe", cwd=tmp_path)
+    true = kernel.run("ppo_picture.py", cwd=tmp_path).peak
+    figures = f"planned {answer['peak_bytes'] / MIB:.0f}, true {true / MIB:.0f} MiB"
+    assert abs(answer["peak_bytes"] - true) <= 0.08 * true, figures
+    assert true <= answer["upper_bytes"], figures
+
+
+def test_planning_a_run_of_100_gb_takes_little(tmp_path: Path) -> None:
+    answer, planner = kernel.plan("dqn_huge.py", cwd=tmp_path)
+    assert answer["peak_bytes"] > 2 * 2_000_000 * 4 * 84 * 84
+    assert planner.peak <= 500 * MIB, f"{planner.peak / MIB:.0f} MiB"
+
+
+@pytest.mark.parametrize("start_method", ["fork", "forkserver", "spawn"])
+def test_few_workers_are_started_however_many_are_asked_for(
+    tmp_path: Path, start_method: str
+) -> None:
+    answer, planner = kernel.plan("ppo_many_workers.py", "--", start_method, cwd=tmp_path)
+    assert 1 <= planner.names["truth-worker"] <= 2
+    rows = {row["name"]: row for row in answer["components"]}
+    assert answer["knobs"]["n_envs"] == 64
+    assert rows["workers.private"]["bytes"] % 64 == 0
+
+
+def test_a_filling_replay_goes_over_the_limit_where_the_plan_says(tmp_path: Path) -> None:
+    mark = tmp_path / "steps"
+    true = kernel.run("dqn_frames.py", str(mark), cwd=tmp_path, mark=mark)
+    last = true.marks[-1][0]
+    # A limit that the run crosses half way.
+    limit = next(amount for step, amount in true.marks if step >= last // 2)
+    crossed = next(step for step, amount in true.marks if amount > limit)
+    answer, _ = kernel.plan("dqn_frames.py", "--limit", str(limit), cwd=tmp_path)
+    assert answer["fits"] is False
+    assert answer["crossing"]["because"].startswith("replay_buffer.")
+    assert abs(answer["crossing"]["step"] - crossed) <= 0.15 * last, answer["crossing"]
+    assert "MF002" in {finding["code"] for finding in answer["findings"]}
