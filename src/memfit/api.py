@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
@@ -10,17 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memfit.errors import (
     MemfitError,
     MissingExtra,
     NeverLearned,
+    SpecError,
     TargetFailed,
     Unsupported,
     UsageError,
 )
 from memfit.model import Compared, Demo, Ledger, Plan, Readings, Rehearsed, RunSpec
+
+if TYPE_CHECKING:
+    from memfit.sources.torch import TorchRun
 
 Progress = Callable[[str], None]
 
@@ -30,7 +35,7 @@ _REHEARSAL_SECONDS = 9.0
 
 
 def plan(
-    target: str | Path,
+    target: str | Path | TorchRun,
     *,
     args: Sequence[str] = (),
     probe: bool = False,
@@ -45,7 +50,6 @@ def plan(
     from memfit.analyses.crossing import crossing
     from memfit.analyses.upper import upper_bytes
     from memfit.checks import run_checks
-    from memfit.formulas import sb3 as formulas
     from memfit.measure import limits, sandbox
     from memfit.measure.base import import_base
     from memfit.model import Limit
@@ -54,15 +58,16 @@ def plan(
     hardware = [parse_hardware(name) for name in on] or default_hardware()
     found = limits.memory_limit()
     limit_used = Limit(bytes=limit, source="--limit") if limit is not None else found
-    job = _job(str(target), args)
+    job = _job(target, args, knobs)
+    name: str = job["target"]
     room = int(found.bytes * _ROOM)
     with ThreadPoolExecutor(max_workers=1) as pool:
-        base = pool.submit(import_base, ("numpy", "gymnasium", "torch", "stable_baselines3"))
+        base = pool.submit(import_base, _libraries(job))
         _say(progress, "building the run in a child, up to its learn()")
         answer = sandbox.run(job, timeout=timeout, memory=room, progress=progress)
-        spec, readings = _surveyed(answer, str(target))
+        spec, readings = _surveyed(answer, name)
         readings = replace(readings, base=base.result())
-    ledger = formulas.ledger(spec, readings)
+    ledger = _formulas(spec).ledger(spec, readings)
     own_peak = answer.peak_bytes
     if probe:
         _say(progress, "rehearsing it")
@@ -73,7 +78,7 @@ def plan(
     peak = ledger.peak.bytes
     findings, advice = run_checks(spec, ledger, limit_used.bytes)
     return Plan(
-        target=str(target),
+        target=name,
         spec=spec,
         ledger=ledger,
         peak_bytes=peak,
@@ -84,7 +89,7 @@ def plan(
         crossing=crossing(ledger, limit_used.bytes) if peak > limit_used.bytes else None,
         findings=findings,
         advice=advice,
-        notes=(*spec.notes, *readings.notes),
+        notes=(*job.get("notes", ()), *spec.notes, *readings.notes),
         seconds=time.monotonic() - started,
         planner_peak_bytes=max(answer.peak_bytes, own_peak),
         changed=dict(knobs or {}),
@@ -100,7 +105,7 @@ def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
     planned = plan(script, progress=progress)
     _say(progress, f"running it for {updates} real updates")
     answer = sandbox.run(
-        {**_job(str(script), ()), "observe": updates},
+        {**_job(script, ()), "observe": updates},
         timeout=120.0,
         memory=int(limits.memory_limit().bytes * _ROOM),
         progress=progress,
@@ -148,9 +153,25 @@ def _say(progress: Progress | None, text: str) -> None:
         progress(text)
 
 
+def _formulas(spec: RunSpec) -> Any:
+    """The formulas for a run's library."""
+    return importlib.import_module(f"memfit.formulas.{'torch' if spec.update else 'sb3'}")
+
+
+def _libraries(job: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the run's process imports before it does anything."""
+    told = job.get("spec", {})
+    if job["kind"] == "torch" or told.get("library") == "torch":
+        return ("numpy", "torch", *told.get("imports", ()))
+    return ("numpy", "gymnasium", "torch", "stable_baselines3", *told.get("imports", ()))
+
+
 def _full_scale(spec: RunSpec, readings: Readings) -> Rehearsed:
     from memfit.formulas.arrays import filled_rows
 
+    if spec.update:
+        scale: int = _formulas(spec).scale(spec)
+        return Rehearsed(batch=readings.batch, rows=scale, moments={})
     return Rehearsed(batch=readings.batch, rows=filled_rows(spec).evaluate(spec.knobs), moments={})
 
 
@@ -201,6 +222,9 @@ def _scaled(full: Rehearsed, shrink: int) -> Rehearsed:
 
 def _knobs_at(spec: RunSpec, scale: Rehearsed) -> dict[str, int]:
     """The knob values that stand for a smaller rehearsal."""
+    if spec.update:
+        changed: dict[str, int] = _formulas(spec).knobs_at(spec, scale.rows)
+        return changed
     if spec.on_policy:
         return {"n_steps": scale.rows, "batch_size": scale.batch}
     envs = spec.knobs["n_envs"]
@@ -215,11 +239,18 @@ def _reconciled(ledger: Ledger, spec: RunSpec, readings: Readings) -> Ledger:
     return reconcile(ledger, readings.rehearsed, _full_scale(spec, readings))
 
 
-def _job(target: str, args: Sequence[str]) -> dict[str, Any]:
-    """Tell a script from a factory and a spec."""
-    path = Path(target)
+def _job(
+    target: str | Path | TorchRun, args: Sequence[str], knobs: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """Tell a script from a factory, a spec and live torch objects."""
+    if not isinstance(target, (str, Path)):
+        return _torch_job(target)
+    path, target = Path(target), str(target)
     if path.suffix == ".toml":
-        return {"kind": "spec", "target": str(path), "args": []}
+        from memfit.sources import spec
+
+        facts = spec.load(path, knobs)
+        return {"kind": "spec", "target": target, "spec": facts, "notes": facts.pop("notes")}
     if path.is_file():
         _check_script(path)
         return {"kind": "script", "target": str(path), "args": list(args)}
@@ -232,6 +263,21 @@ def _job(target: str, args: Sequence[str]) -> dict[str, Any]:
         f"there is no file {target!r}: give a training script (train.py), a run spec (run.toml) "
         "or a factory (package.module:function)"
     )
+
+
+def _torch_job(run: TorchRun) -> dict[str, Any]:
+    """Live objects go to the child pickled; text, so that the job stays one file."""
+    import base64
+
+    try:
+        import cloudpickle
+    except ModuleNotFoundError:
+        raise MissingExtra(
+            "a TorchRun is sent to a child by cloudpickle, which is not installed: "
+            "pip install 'memfit[torch]'"
+        ) from None
+    pickled = base64.b64encode(cloudpickle.dumps(run)).decode()
+    return {"kind": "torch", "target": type(run.module).__name__, "pickle": pickled}
 
 
 def _check_script(path: Path) -> None:
@@ -271,6 +317,11 @@ def _error(status: str, fields: Mapping[str, Any], output: str, target: str) -> 
         return NeverLearned(
             f"{target} ended without calling learn() of a stable-baselines3 model, which is what a "
             "plan stops at: check the script's arguments, or describe the run in a spec (run.toml)",
+            output=output,
+        )
+    if status == "bad spec":
+        return SpecError(
+            f"{target}: {fields['reason']}. Mend that part of the spec, then plan again",
             output=output,
         )
     if status == "missing extra":

@@ -13,12 +13,13 @@ import runpy
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from memfit.errors import SpecError
 from memfit.measure.proc import PeakMeter
-from memfit.sources import hooks
+from memfit.sources import failure, hooks
 from memfit.sources.confine import confine, end_with_parent
 from memfit.sources.shield import Shield
 
@@ -79,11 +80,15 @@ class Child:
             self.run_script(self.job["target"], self.job["args"])
         elif kind == "factory":
             self.run_factory(self.job["target"])
+        elif kind == "spec":
+            self.run_spec(self.job["spec"])
+        elif kind == "torch":
+            self.run_pickled()
 
     def run_script(self, path: str, args: list[str]) -> None:
         sys.argv = [path, *args]
         sys.path[0] = str(Path(path).resolve().parent)
-        runpy.run_path(path, run_name="__main__")
+        runpy.run_path(os.path.abspath(path), run_name="__main__")  # noqa: PTH100 - as Python does
 
     def run_factory(self, target: str) -> None:
         import importlib
@@ -93,6 +98,37 @@ class Child:
         made = getattr(importlib.import_module(module_name), name)()
         if hasattr(made, "_setup_learn"):
             made._setup_learn(self.job.get("total_timesteps"))
+        elif type(made).__name__ == "TorchRun":
+            self.on_torch_run(made)
+
+    def run_spec(self, facts: dict[str, Any]) -> None:
+        import importlib
+
+        sys.path.insert(0, str(Path.cwd()))
+        try:
+            for name in facts["imports"]:
+                importlib.import_module(name)
+            if facts["library"] == "torch":
+                from memfit.sources import spec_torch
+
+                self.on_program(spec_torch.from_spec(facts))
+            else:
+                from memfit.sources import spec_sb3
+
+                spec_sb3.learn(facts, Path(self.job["scratch"]))
+        except SpecError as error:
+            self.answer(status="bad spec", reason=str(error))
+
+    def run_pickled(self) -> None:
+        import base64
+        import pickle
+
+        self.on_torch_run(pickle.loads(base64.b64decode(self.job.pop("pickle"))))
+
+    def on_torch_run(self, run: Any) -> None:
+        from memfit.sources.torch import from_run
+
+        self.on_program(from_run(run))
 
     # -- where it would learn ------------------------------------------------------------------
 
@@ -116,6 +152,48 @@ class Child:
         else:
             self.answer(status="surveyed", **fields)
 
+    def on_program(self, program: Any) -> None:
+        """A plain torch run is here where a script would begin to learn."""
+        stopped = self.meter.now()
+        try:
+            look = self.rehearse_program if self.job.get("scales") else self.survey_program
+            fields = look(program, stopped)
+        except BaseException as error:  # noqa: BLE001 - whatever its own code raises is the answer
+            if self.job["kind"] == "spec" and not failure.is_targets(error):
+                reason = f"its networks do not run: {type(error).__name__}: {error}"
+                self.answer(status="bad spec", reason=reason)
+            self.answer(**failed(error, surveying=self.job["kind"] == "spec"))
+        else:
+            self.answer(status="surveyed", **fields)
+
+    def survey_program(self, program: Any, stopped: int) -> dict[str, Any]:
+        """Facts and readings of a plain torch run, from a few small steps."""
+        from memfit.formulas import torch as formulas
+        from memfit.measure.torch_survey import Sizes, TorchSurveyor
+
+        spec = program.facts
+        full, larger = (
+            Sizes.of(formulas.sizes(spec, knobs))
+            for knobs in (spec.knobs, formulas.scaled(spec, times=2))
+        )
+        readings = TorchSurveyor(program, stopped).run(full, larger)
+        spec = replace(spec, networks=program.networks())
+        return {"spec": asdict(spec), "readings": asdict(readings)}
+
+    def rehearse_program(self, program: Any, stopped: int) -> dict[str, Any]:
+        """Peaks of a plain torch run at the scales that the job asks for, smallest first."""
+        from memfit.formulas import torch as formulas
+        from memfit.measure.torch_rehearsal import TorchRehearsal
+        from memfit.measure.torch_survey import Sizes
+
+        rehearsal = TorchRehearsal(program, self.job["seconds"])
+        rehearsed = []
+        for scale in self.job["scales"]:
+            knobs = formulas.knobs_at(program.facts, scale["rows"])
+            moments = rehearsal.run(Sizes.of(formulas.sizes(program.facts, knobs)))
+            rehearsed.append({**scale, "moments": moments})
+        return {"rehearsed": rehearsed}
+
     def survey(
         self,
         model: Any,
@@ -130,6 +208,7 @@ class Child:
         from memfit.measure.surroundings import (
             cost_of_one_env,
             evaluate_bytes,
+            pickled_copies,
             read_workers,
             save_bytes,
         )
@@ -150,6 +229,8 @@ class Child:
             readings["evaluate_bytes"] = evaluate_bytes(model, eval_env)
         if any(c.kind == "save" for c in spec.callbacks):
             readings["save_bytes"] = save_bytes(model, Path(self.job["scratch"]))
+        if any(c.saves_replay_buffer for c in spec.callbacks):
+            readings["pickled_copies"] = pickled_copies(Path(self.job["scratch"]))
         return {"spec": asdict(spec), "readings": readings}
 
     def rehearse(
@@ -185,8 +266,6 @@ class Child:
 
 def failed(error: BaseException, *, surveying: bool = False) -> dict[str, Any]:
     """The answer for an exception: whose failure it is, and what its author should see."""
-    from memfit.sources import failure
-
     if surveying and not failure.is_targets(error):
         return {"status": "survey failed", "output": traceback.format_exc()}
     if (missing := failure.missing_extra(error)) is not None:

@@ -11,6 +11,7 @@ import os
 import signal
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_a_script_that_raises_shows_its_own_traceback(user: User) -> None:
     assert outcome.code == 1
     assert "loading" in outcome.err
     shown = outcome.err[outcome.err.index("Traceback (most recent call last):") :]
-    assert 'File "train.py", line 6, in <module>' in shown
+    assert f'File "{user.folder}/train.py", line 6, in <module>' in shown
     assert "line 3, in load" in shown
     assert "RuntimeError: the dataset is not there" in shown
     assert shown.count("File ") == 2
@@ -368,6 +369,26 @@ def test_a_missing_library_that_is_no_extra_is_the_scripts_own_failure(user: Use
     outcome = user.fail(user.script("import nosuch_library"))
     assert outcome.code == 1
     assert "No module named 'nosuch_library'" in outcome.err
+
+
+# -- a result that cannot be written --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["terminal", "md", "json"])
+def test_a_full_disk_is_no_traceback(form: str) -> None:
+    from memfit.cli.output import Format, emit
+    from memfit.errors import UsageError
+    from memfit.render import plan_blocks, plan_json
+    from tests.samples import ppo_plan
+
+    plan = ppo_plan()
+    with pytest.raises(UsageError, match="No space left on device"):
+        emit(
+            Format(form),
+            Path("/dev/full"),
+            blocks=lambda: plan_blocks(plan),
+            data=lambda: plan_json(plan),
+        )
 
 
 # -- memfit itself is ended ------------------------------------------------------------------------

@@ -57,14 +57,18 @@ def emit(
     data: Callable[[], dict[str, Any]],
 ) -> None:
     """Write a result to a file or to standard output."""
-    if output is None:
-        _write(form, sys.stdout, blocks, data)
-        return
     try:
-        with output.open("w", encoding="utf-8") as file:
-            _write(form, file, blocks, data)
+        if output is None:
+            _write(form, sys.stdout, blocks, data)
+            sys.stdout.flush()
+        else:
+            with output.open("w", encoding="utf-8") as file:
+                _write(form, file, blocks, data)
+    except BrokenPipeError:  # whoever read has read enough
+        raise
     except OSError as error:
-        raise UsageError(f"cannot write {output}: {error.strerror}. Choose another file") from error
+        where = output or "the result"
+        raise UsageError(f"cannot write {where}: {error.strerror}. Choose another file") from error
 
 
 def _write(

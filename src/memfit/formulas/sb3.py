@@ -336,7 +336,9 @@ def _callbacks(spec: RunSpec, readings: Readings) -> Iterator[Component]:
         yield Component(
             name="save.replay_copy",
             kind=Kind.COPIES,
-            size=rows(spec) * row_bytes(largest),
+            size=rows(spec) * row_bytes(largest) * readings.pickled_copies,
             phases=("save",),
-            evidence=_derived("pickle copies one whole array at a time, filled or not"),
+            evidence=_measured(
+                f"one array pickled here: {readings.pickled_copies} copies of it are held"
+            ),
         )

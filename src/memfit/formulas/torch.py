@@ -66,18 +66,27 @@ def scaled(spec: RunSpec, times: int = 1, shrink: int = 1) -> dict[str, int]:
     return {**spec.knobs, name: max(1, spec.knobs[name] * times // shrink)}
 
 
+def scale(spec: RunSpec) -> int:
+    """The value of the knob that scales the run; 1 where its size is fixed."""
+    return spec.knobs.get(scaled_by(spec), 1)
+
+
+def knobs_at(spec: RunSpec, value: int) -> dict[str, int]:
+    """The knobs of the same run with the one that scales it at this value."""
+    name = scaled_by(spec)
+    return {**spec.knobs, name: value} if name else dict(spec.knobs)
+
+
 def sizes(spec: RunSpec, knobs: Mapping[str, int]) -> dict[str, Any]:
     """The numbers that a survey or a rehearsal at these knobs works with."""
     update = update_of(spec)
     batch = parse_size(update.batch, knobs)
-    records = update.records_gradients
     return {
         "unit": unit(spec).evaluate(knobs),
         "width": width(spec).evaluate(knobs),
         "minibatches": ceil_div(batch, width(spec)).evaluate(knobs),
         "rollout": parse_size(update.rollout, knobs).evaluate(knobs),
         "steps": parse_size(update.steps, knobs).evaluate(knobs) if update.rollout else 0,
-        "records_gradients": records,
         "arrays": [
             {
                 "name": a.name,

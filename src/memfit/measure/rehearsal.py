@@ -82,6 +82,7 @@ class Sb3Rehearsal:
         more = min(rows, work.env_steps, int(work.env_seconds / max(each, 1e-6)))
         if more > steps:
             steps = more
+            self.model._last_episode_starts[:] = True  # as a run's first rollout begins
             self._collect_steps(buffer, steps)
         repeat_rows(arrays_of(buffer, self.arrays), steps, rows)
         buffer.pos = rows

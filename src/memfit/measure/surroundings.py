@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -75,3 +76,18 @@ def save_bytes(model: Any, scratch: Path) -> int:
     model.save(target)
     target.unlink(missing_ok=True)
     return max(0, meter.peak() - before)
+
+
+def pickled_copies(scratch: Path) -> int:
+    """How many copies of an array pickle holds while it saves one: none in recent versions."""
+    import numpy as np
+
+    array = np.ones((2048, 2048), np.float32)
+    meter = PeakMeter()
+    before = meter.now()
+    meter.start()
+    target = scratch / "array.pkl"
+    with target.open("wb") as file:
+        pickle.dump({"array": array}, file, protocol=pickle.HIGHEST_PROTOCOL)
+    target.unlink()
+    return round((meter.peak() - before) / array.nbytes)

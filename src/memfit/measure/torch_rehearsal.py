@@ -50,8 +50,8 @@ class TorchRehearsal:
     def _collect(self, sizes: Sizes, held: dict[Any, Any]) -> None:
         kept: list[Any] = []
         self.graphs.append(kept)
-        for _ in range(sizes.steps if self.update.records_gradients else min(sizes.steps, 4)):
-            kept.append(self.program.rollout_step(sizes.rollout, held))
+        times = sizes.steps if self.update.records_gradients else min(sizes.steps, 4)
+        kept.extend(self.program.rollout_step(sizes.rollout, held) for _ in range(times))
 
     def _learn(self, sizes: Sizes, held: dict[Any, Any]) -> None:
         self.program.forward_done = lambda: self._drop_graphs(leave=1)

@@ -9,8 +9,9 @@ that it keeps.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from memfit.measure import allocations
@@ -44,6 +45,11 @@ class Sizes:
     rollout: int
     steps: int
     arrays: Sequence[Array]
+
+    @classmethod
+    def of(cls, numbers: Mapping[str, Any]) -> Sizes:
+        """The sizes that the run's formulas give as plain numbers."""
+        return cls(**{**numbers, "arrays": [Array(**array) for array in numbers["arrays"]]})
 
 
 @dataclass(kw_only=True)
@@ -127,7 +133,7 @@ class TorchSurveyor:
 
     def _record(self, work: Callable[[int], None], sizes: tuple[int, int]) -> Sequences:
         small, large = sizes
-        recorded = [allocations.record(lambda n=n: work(n)) for n in sizes]
+        recorded = [allocations.record(partial(work, n)) for n in sizes]
         return Sequences(small=recorded[0], large=recorded[1], small_batch=small, large_batch=large)
 
     def _update_twice(self, samples: int) -> None:

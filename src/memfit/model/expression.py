@@ -32,8 +32,8 @@ def parse_size(text: int | str, knobs: Collection[str]) -> Size:
 def names_in(text: int | str) -> Iterator[str]:
     """The names in an expression, in the order in which they stand there."""
     if isinstance(text, str):
-        nodes = [n for n in ast.walk(ast.parse(text.strip(), mode="eval"))]
-        names = [n for n in nodes if isinstance(n, ast.Name)]
+        tree = ast.parse(text.strip(), mode="eval")
+        names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
         yield from (n.id for n in sorted(names, key=lambda n: n.col_offset))
 
 

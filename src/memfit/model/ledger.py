@@ -107,14 +107,16 @@ class Ledger:
     def after(self, steps: int) -> dict[str, int]:
         """The moments that a run has come to after so many environment steps, with their bytes.
 
-        Buffers have been filled so far, and updates begin when there is enough to learn from.
+        Buffers have been filled so far. Updates begin when there is enough to learn from;
+        evaluating and saving are taken to begin then too.
         """
         knobs = self.knobs
         first = knobs.get("n_steps", 0) * knobs.get("n_envs", 0)
         if "learning_starts" in knobs:
             first = knobs["learning_starts"] + 1
         then = self.at(total_timesteps=steps).moment_bytes
-        return {m: n for m, n in then.items() if steps >= first or phase_of(m) != "update"}
+        early = ("start", "build", "rollout")
+        return {m: n for m, n in then.items() if steps >= first or phase_of(m) in early}
 
     def bytes_of(self, component: Component) -> int:
         return component.size.evaluate(self.knobs)

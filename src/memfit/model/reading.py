@@ -78,6 +78,7 @@ class Readings:
     env_each: int = 0
     workers: WorkerReading | None = None
     save_bytes: int = 0
+    pickled_copies: int = 0
     evaluate_bytes: int = 0
     rehearsed: tuple[Rehearsed, ...] = ()
     notes: tuple[str, ...] = ()

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import importlib.util
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memfit.errors import MissingExtra, SpecError, Unsupported, UsageError
-from memfit.model import Kind, parse_size
-from memfit.sources.spec_errors import explain
+from memfit.sources.spec_checks import LARGEST_ARRAY, LARGEST_KNOB, explain, problems
 from memfit.units import parse_bytes
 
 SCHEMA = 1
-LARGEST_KNOB = 2**40
-LARGEST_ARRAY = 2**50
 SHIPPED = Path(__file__).parent.parent / "specs"
 
 ALGORITHMS = {
@@ -30,16 +27,27 @@ ALGORITHMS = {
         ("RecurrentPPO", "MaskablePPO", "TRPO", "QRDQN", "TQC", "CrossQ"), "sb3_contrib"
     ),
 }
-_DTYPES = (
-    "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool"
-).split()
 _MODULES = {"stable-baselines3": ("stable_baselines3", "sb3"), "torch": ("torch", "torch")}
 
 Knob = Annotated[int, Field(ge=1, le=LARGEST_KNOB)]
 Count = Annotated[int, Field(ge=0, le=LARGEST_KNOB)]
 Expression = int | str
 Axes = Annotated[list[Annotated[int, Field(ge=1, le=LARGEST_ARRAY)]], Field(max_length=16)]
-Dtype = Literal[tuple(_DTYPES)]  # type: ignore[valid-type]
+Dtype = Literal[
+    "float64",
+    "float32",
+    "float16",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+]
+Imports = list[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]]
 Phase = Literal["build", "rollout", "update"]
 
 
@@ -120,7 +128,7 @@ class Sb3File(Strict):
     schema_: Literal[1] = Field(alias="schema")
     name: str = Field(min_length=1, max_length=100)
     library: Literal["stable-baselines3"]
-    imports: list[str] = []
+    imports: Imports = []
     algorithm: str
     policy: Literal[
         "MlpPolicy",
@@ -133,7 +141,7 @@ class Sb3File(Strict):
     optimize_memory_usage: bool = False
     knobs: Sb3Knobs
     policy_kwargs: PolicyOptions = PolicyOptions()
-    observation: dict[str, Any]
+    observation: dict[str, Space] = Field(min_length=1)
     action: Space
     env: Env = Env()
     callback: list[Callback] = []
@@ -189,7 +197,7 @@ class TorchFile(Strict):
     schema_: Literal[1] = Field(alias="schema")
     name: str = Field(min_length=1, max_length=100)
     library: Literal["torch"]
-    imports: list[str] = []
+    imports: Imports = []
     knobs: dict[str, Knob] = {}
     network: list[Network] = Field(min_length=1)
     array: list[HeldArray] = []
@@ -214,9 +222,17 @@ def load(path: Path, knobs: Mapping[str, int] | None = None) -> dict[str, Any]:
     _check_head(path, data)
     _change(path, data, knobs or {})
     facts = _validated(path, data)
-    for problem in (_sb3_problems if facts["library"] != "torch" else _torch_problems)(facts):
+    for problem in problems(facts):
         raise SpecError(f"{path}: {problem}")
     _check_library(path, facts)
+    if facts["library"] != "torch":
+        facts["module"] = ALGORITHMS[facts["algorithm"]]
+    missing = [name for name in facts["imports"] if importlib.util.find_spec(name) is None]
+    facts["imports"] = [name for name in facts["imports"] if name not in missing]
+    facts["notes"] = [
+        f"{name} is not installed here: what the run's import of it costs is not counted"
+        for name in missing
+    ]
     return facts
 
 
@@ -241,6 +257,12 @@ def _check_head(path: Path, data: Mapping[str, Any]) -> None:
             f"{path}: library is {library!r}, which memfit does not know: "
             f"use one of {', '.join(_MODULES)}"
         )
+    algorithm = data.get("algorithm")
+    if library != "torch" and isinstance(algorithm, str) and algorithm not in ALGORITHMS:
+        raise Unsupported(
+            f"{path}: algorithm is {algorithm!r}, which memfit does not know: "
+            f"use one of {', '.join(ALGORITHMS)}"
+        )
 
 
 def _change(path: Path, data: dict[str, Any], knobs: Mapping[str, int]) -> None:
@@ -257,27 +279,25 @@ def _change(path: Path, data: dict[str, Any], knobs: Mapping[str, int]) -> None:
 
 def _validated(path: Path, data: dict[str, Any]) -> dict[str, Any]:
     schema = TorchFile if data["library"] == "torch" else Sb3File
+    observation = data.get("observation")
+    if isinstance(observation, dict) and not _has_parts(observation):
+        data = {**data, "observation": {"": observation}}
     try:
-        facts = schema.model_validate(data).model_dump(mode="json", by_alias=True)
-        if schema is Sb3File:
-            facts["observation"] = _observation(facts["observation"])
+        return schema.model_validate(data).model_dump(mode="json", by_alias=True)
     except ValidationError as error:
         raise SpecError(explain(str(path), error, schema)) from None
-    return facts
 
 
-def _observation(table: dict[str, Any]) -> dict[str, Any]:
-    """One space, or one for each name of a Dict space."""
-    if table and all(isinstance(value, dict) for value in table.values()):
-        return {"parts": {k: _named_space(f"observation.{k}", v) for k, v in table.items()}}
-    return {"space": _named_space("observation", table)}
+def _has_parts(table: Mapping[str, Any]) -> bool:
+    """Whether an observation table holds one table a part, as a Dict space does."""
+    return bool(table) and all(isinstance(value, dict) for value in table.values())
 
 
-def _named_space(where: str, table: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return Space.model_validate(table).model_dump(mode="json")
-    except ValidationError as error:
-        raise ValidationError.from_exception_data(
-            where,
-            [{**e, "loc": (*where.split("."), *e["loc"])} for e in error.errors(include_url=False)],  # type: ignore[misc]
-        ) from None
+def _check_library(path: Path, facts: Mapping[str, Any]) -> None:
+    module, extra = _MODULES[facts["library"]]
+    needed = {module, ALGORITHMS.get(facts.get("algorithm", ""), module)}
+    for name in sorted(needed):
+        if importlib.util.find_spec(name) is None:
+            raise MissingExtra(
+                f"{path} needs {name}, which is not installed: pip install 'memfit[{extra}]'"
+            )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from memfit.errors import SpecError
 from memfit.model import ArraySpec, RunSpec, UpdateSpec, parse_size
 from memfit.sources.program import Inputs, Part, Program, Tensor
 from memfit.sources.torch import input_fact, make_optimizer, versions
@@ -19,8 +21,9 @@ def from_spec(facts: Mapping[str, Any]) -> Program:
     knobs: dict[str, int] = dict(facts["knobs"])
     if facts["update"]["threads"]:
         torch.set_num_threads(facts["update"]["threads"])
-    parts = [_part(network, knobs) for network in facts["networks"]]
-    update = facts["update"]
+    parts = [_part(network, knobs) for network in facts["network"]]
+    fixed = _settling(facts["network"], knobs)
+    update = {name: _settled(value, fixed) for name, value in facts["update"].items()}
     return Program(
         facts=RunSpec(
             library="torch",
@@ -35,7 +38,7 @@ def from_spec(facts: Mapping[str, Any]) -> Program:
                 if part.inputs is not None
                 for i, t in enumerate(part.inputs.args)
             ),
-            arrays=tuple(_array(array) for array in facts["arrays"]),
+            arrays=tuple(_array(array, fixed) for array in facts["array"]),
             update=UpdateSpec(
                 batch=update["batch"],
                 minibatch=update["minibatch"] or update["batch"],
@@ -51,19 +54,42 @@ def from_spec(facts: Mapping[str, Any]) -> Program:
     )
 
 
-def _array(array: Mapping[str, Any]) -> ArraySpec:
+def _settling(networks: Sequence[Mapping[str, Any]], knobs: Mapping[str, int]) -> dict[str, int]:
+    """The knobs that shape a network: with another value it is another network, to be surveyed."""
+    words = {word for network in networks for word in _words((network["input"], network["layers"]))}
+    return {name: value for name, value in knobs.items() if name in words}
+
+
+def _words(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from re.findall(r"\w+", value)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _words(item)
+    elif isinstance(value, Mapping):
+        yield from _words(list(value.values()))
+
+
+def _settled(text: Any, fixed: Mapping[str, int]) -> Any:
+    """An expression with these knobs replaced by their values."""
+    if not isinstance(text, str):
+        return text
+    return re.sub(r"\w+", lambda word: str(fixed.get(word[0], word[0])), text)
+
+
+def _array(array: Mapping[str, Any], fixed: Mapping[str, int]) -> ArraySpec:
     import numpy as np
 
     return ArraySpec(
         name=array["name"],
-        shape=tuple(array["shape"]),
+        shape=tuple(_settled(n, fixed) for n in array["shape"]),
         dtype=array["dtype"],
         itemsize=np.dtype(array["dtype"]).itemsize,
         lazy=array["filled"] is not None,
         kind=array["kind"],
         phases=tuple(array["phases"]),
-        filled=array["filled"],
-        pieces=array["pieces"],
+        filled=_settled(array["filled"], fixed),
+        pieces=_settled(array["pieces"], fixed),
     )
 
 
@@ -100,7 +126,7 @@ def _layer(layer: Mapping[str, Any], knobs: Mapping[str, int]) -> Any:
 
     kind = _permute() if layer["type"] == "Permute" else getattr(torch.nn, layer["type"], None)
     if not isinstance(kind, type) or not issubclass(kind, torch.nn.Module):
-        raise ValueError(f"torch.nn has no layer {layer['type']!r}")
+        raise SpecError(f"torch.nn has no layer {layer['type']!r}")
     options = {k: v for k, v in layer.items() if k not in ("type", "args")}
     try:
         return kind(
@@ -108,7 +134,7 @@ def _layer(layer: Mapping[str, Any], knobs: Mapping[str, int]) -> Any:
             **{k: _value(v, knobs) for k, v in options.items()},
         )
     except (TypeError, ValueError) as error:
-        raise ValueError(f"torch.nn.{layer['type']} refuses its arguments: {error}") from error
+        raise SpecError(f"torch.nn.{layer['type']} refuses its arguments: {error}") from error
 
 
 def _permute() -> type:
