@@ -36,7 +36,9 @@ demo: install  ## plan a real training, run it a little, show predicted beside m
 	$(BIN)/memfit demo
 
 bench-accuracy: install  ## predicted against measured peaks over many configurations (long)
-	$(BIN)/python -m benchmarks.accuracy
+	for stage in truth plan probe baselines table; do \
+		$(BIN)/python -m benchmarks.accuracy $$stage || exit 1; \
+	done
 
 clean:  ## remove .venv, caches and build output
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

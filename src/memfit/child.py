@@ -159,7 +159,7 @@ class Child:
             look = self.rehearse_program if self.job.get("scales") else self.survey_program
             fields = look(program, stopped)
         except BaseException as error:  # noqa: BLE001 - whatever its own code raises is the answer
-            if self.job["kind"] == "spec" and not failure.is_targets(error):
+            if self.job["kind"] == "spec" and failure.passed_through(error, "program.py"):
                 reason = f"its networks do not run: {type(error).__name__}: {error}"
                 self.answer(status="bad spec", reason=reason)
             self.answer(**failed(error, surveying=self.job["kind"] == "spec"))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from memfit.checks import run_checks
 from memfit.model import Advice, CallbackSpec, Finding, Severity
 from memfit.units import GIB, MIB
-from tests.checks.runs import Run, dqn, ppo, with_workers
+from tests.checks.runs import READINGS, Run, dqn, ppo, with_workers
 
 NO_LIMIT = 2**60
+SAVING = (CallbackSpec(kind="save", every_steps=1000, saves_replay_buffer=True),)
+COPYING = replace(READINGS, pickled_copies=1)
 
 
 def found(code: str, run: Run, limit: int = NO_LIMIT) -> list[Finding]:
@@ -32,8 +36,7 @@ def test_a_replay_that_is_never_full_is_reserved_and_not_resident() -> None:
 
 
 def test_a_replay_that_is_never_full_costs_when_it_is_saved() -> None:
-    saving = (CallbackSpec(kind="save", every_steps=1000, saves_replay_buffer=True),)
-    run = dqn(knobs={"total_timesteps": 10_000}, callbacks=saving)
+    run = dqn(knobs={"total_timesteps": 10_000}, callbacks=SAVING, readings=COPYING)
     (advice,) = advised("MF001", run)
     assert advice.change == "buffer_size=10000"
     assert advice.saves_bytes == 90_000 * 28_224
@@ -202,12 +205,15 @@ def test_frequencies_are_right_with_one_env() -> None:
 
 
 def test_saving_the_replay_is_the_peak() -> None:
-    saving = (CallbackSpec(kind="save", every_steps=1000, saves_replay_buffer=True),)
-    run = dqn(callbacks=saving)
+    run = dqn(callbacks=SAVING, readings=COPYING)
     assert run[1].peak.phase == "save"
     (finding,) = found("MF010", run)
     assert finding.severity is Severity.WARNING
     (advice,) = advised("MF010", run)
     assert 0 < advice.saves_bytes <= 100_000 * 28_224
-    assert found("MF010", ppo(callbacks=saving)) == []
-    assert found("MF010", dqn()) == []
+    assert found("MF010", ppo(callbacks=SAVING, readings=COPYING)) == []
+    assert found("MF010", dqn(readings=COPYING)) == []
+
+
+def test_saving_the_replay_is_well_where_pickle_copies_nothing() -> None:
+    assert found("MF010", dqn(callbacks=SAVING)) == []

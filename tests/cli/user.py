@@ -74,7 +74,7 @@ class User:
 
     def fail(self, *words: str) -> Outcome:
         """Run a `memfit plan` that fails, and hold what is true of every failure."""
-        outcome = self.plan(*words)
+        outcome = self.plan("--format", "json", *words)
         assert outcome.out == ""
         assert outcome.message.startswith(("memfit: ", "Error: ")), outcome.err
         assert outcome.err.count("memfit: ") <= 1, outcome.err

@@ -1,7 +1,8 @@
 """MF010: saving the replay buffer copies its largest array.
 
-What: `CheckpointCallback(save_replay_buffer=True)` pickles the replay. Pickle turns one array after
-another into bytes, each whole and whether it was filled or not, beside the array itself.
+What: `CheckpointCallback(save_replay_buffer=True)` pickles the replay. With some versions of Python
+and numpy, pickle turns one array after another into bytes beside the array itself, each whole and
+whether it was filled or not. memfit tries that out with the versions at hand.
 
 Why: the peak then comes in the save, hours after the start, above everything seen before. The file
 is as large as the replay, every time.
@@ -27,7 +28,7 @@ ROW = "save.replay_copy"
 
 def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
     copy = row(ledger, ROW)
-    if copy is None:
+    if copy is None or not ledger.bytes_of(copy):
         return
     decides = ledger.peak.phase == "save"
     yield Finding(

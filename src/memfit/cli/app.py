@@ -75,15 +75,17 @@ def _ended_by_signals() -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> NoReturn:
         raise SystemExit(128 + number)
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    ours = []
+    if threading.current_thread() is threading.main_thread():  # no other may set them
+        usual = (signal.SIGTERM, signal.SIGHUP)
+        ours = [number for number in usual if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, end)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:

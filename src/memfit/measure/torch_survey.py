@@ -17,7 +17,7 @@ from typing import Any
 from memfit.measure import allocations
 from memfit.measure.allocations import GATHER, GATHERED, Sequences
 from memfit.measure.cycle import Array, Cycle, live_peak, run_steps
-from memfit.measure.long_replay import replay_often
+from memfit.measure.long_replay import Waiting
 from memfit.measure.proc import PeakMeter
 from memfit.measure.replay import Growth, Malloc
 from memfit.model import Slope
@@ -27,8 +27,8 @@ from memfit.model import Slope
 SMALL_BYTES = 4 * 2**20
 SMALL_SAMPLES = 64
 WARM_SAMPLES = 16
-# Long sequences are replayed less often: their own length evens out what chance does.
-LONG = 15_000
+SEEDS, LONG_SEEDS = 6, 2
+LONG = 16  # steps of a rollout whose graphs are kept
 NOTHING = Slope(fixed=0, per_unit=0)
 
 
@@ -90,6 +90,7 @@ class TorchSurveyor:
         found.warm = found.reset = self.meter.now()
         found.retained = max(0, self.malloc.free_bytes() - free_before)
         # From here on the survey's own tools take memory, so nothing is read any more.
+        self.waiting = Waiting(2 * SEEDS, run_steps)
         updates = self._record(self._update_twice, self._small_batches(full.width))
         found.matched_share = updates.matched_share
         rollouts = None
@@ -109,6 +110,7 @@ class TorchSurveyor:
                 full.unit, larger.unit, one[moment].likely, two[moment].likely
             )
             found.growth_spread[moment] = one[moment].most - one[moment].likely
+        self.waiting.dismiss()
         found.activations = activations(self.program, full.width)
         return found
 
@@ -157,17 +159,17 @@ class TorchSurveyor:
     def _replay(
         self, sizes: Sizes, updates: Sequences, rollouts: Sequences | None
     ) -> dict[str, Growth]:
-        steps = list(
-            run_steps(
-                update=Cycle.of(updates.at(sizes.width)),
-                minibatches=sizes.minibatches,
-                rollout=Cycle.of(rollouts.at(sizes.rollout)) if rollouts else None,
-                steps=sizes.steps if self.update.records_gradients else min(sizes.steps, 4),
-                arrays=sizes.arrays,
-                keeps_last_graph=self.update.keeps_last_graph,
-            )
-        )
-        return replay_often(steps, seeds=2) if len(steps) > LONG else replay_often(steps)
+        steps = sizes.steps if self.update.records_gradients else min(sizes.steps, 4)
+        told = {
+            "update": Cycle.of(updates.at(sizes.width)),
+            "minibatches": sizes.minibatches,
+            "rollout": Cycle.of(rollouts.at(sizes.rollout)) if rollouts else None,
+            "steps": steps,
+            "arrays": sizes.arrays,
+            "keeps_last_graph": self.update.keeps_last_graph,
+        }
+        # A long sequence evens out by itself what chance does in a short one.
+        return self.waiting.replay(told, LONG_SEEDS if rollouts and steps > LONG else SEEDS)
 
 
 def activations(program: Any, samples: int) -> Slope | None:

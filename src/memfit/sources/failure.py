@@ -39,6 +39,12 @@ def is_targets(error: BaseException) -> bool:
     return any(not _is_library(file) for file in files[last + 1 :])
 
 
+def passed_through(error: BaseException, file: str) -> bool:
+    """Whether a function of this file of memfit's sources had called what failed."""
+    wanted = str(_MEMFIT / "sources" / file)
+    return any(frame.filename == wanted for frame in traceback.extract_tb(error.__traceback__))
+
+
 def missing_extra(error: BaseException) -> tuple[str, str] | None:
     """The library that could not be imported and the extra that brings it, if one does."""
     if not isinstance(error, ModuleNotFoundError) or error.name is None:

@@ -16,9 +16,11 @@ import builtins
 import contextlib
 import errno
 import functools
+import importlib
 import io
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -76,6 +78,8 @@ class Shield:
             self._stand_before(os, name, real, call)
         self._stand_before(io, "open", _open, self._io_open)
         builtins.open = io.open
+        if "tempfile" in sys.modules:  # it holds os.unlink as the default of an argument
+            importlib.reload(sys.modules["tempfile"])
         site = f"{self.scratch}/site"
         _make_folders(site)
         with _open(f"{site}/sitecustomize.py", "w") as file:

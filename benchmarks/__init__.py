@@ -1,0 +1,1 @@
+"""Benchmarks of memfit, run from the root of the repository."""

@@ -1,0 +1,117 @@
+"""Command line of the benchmark: ``python -m benchmarks.accuracy STAGE``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
+from typing import Any
+
+from benchmarks.accuracy import baselines, plan, table, truth
+from benchmarks.accuracy.case import Case
+from benchmarks.accuracy.cases import select
+from benchmarks.accuracy.child import stop_all
+from benchmarks.accuracy.isolation import private_libraries
+from benchmarks.accuracy.store import Store
+
+STAGES = ("truth", "plan", "probe", "baselines", "table")
+
+
+def parse_args() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
+    parser.add_argument("stage", choices=STAGES)
+    parser.add_argument("--only", metavar="SUBSTRING", help="only cases with this in their name")
+    parser.add_argument("--slice", choices=["small"], help="only the cases of the small slice")
+    parser.add_argument("--jobs", type=int, default=1, help="cases at once (truth: always one)")
+    parser.add_argument("--again", action="store_true", help="also cases that have a result")
+    return parser.parse_args()
+
+
+def stage_function(stage: str, stack: contextlib.ExitStack) -> Callable[[Case], dict[str, Any]]:
+    """Return what to do with one case."""
+    if stage == "truth":
+        prefix = stack.enter_context(private_libraries())
+        if not prefix:
+            say("no private mounts allowed: other Pythons will distort the truth")
+        return lambda case: truth.measure(case, prefix)
+    if stage == "baselines":
+        return baselines.measure
+    return lambda case: plan.predict(case, probe=stage == "probe")
+
+
+def say(text: str) -> None:
+    """Print a line of progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def describe(result: dict[str, Any]) -> str:
+    """Sum up a result in a few words."""
+    if not result["ok"]:
+        return f"FAILED {result['why']}"
+    size = result.get("peak_bytes") or result.get("mem_tracker_bytes")
+    shown = "none" if size is None else f"{size / (1 << 20):.1f} MiB"
+    return f"{shown} in {result['seconds']:.1f} s"
+
+
+def run_all(
+    one: Callable[[tuple[int, Case]], bool], numbered: Iterable[tuple[int, Case]], jobs: int
+) -> list[bool]:
+    """Run cases at once; when interrupted, end those that run and start no others."""
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            return list(pool.map(one, numbered))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            stop_all()
+            raise
+
+
+def interrupt(_signal: int, _frame: FrameType | None) -> None:
+    """Treat a request to terminate as one to interrupt."""
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    """Run one stage over the cases asked for; 1 if any of them failed."""
+    args = parse_args()
+    if args.stage == "table":
+        table.write()
+        return 0
+    store = Store(args.stage)
+    cases = select(args.only, args.slice == "small")
+    known = store.current(cases)
+    todo = [case for case in cases if args.again or case.name not in known]
+    say(f"{args.stage}: {len(todo)} of {len(cases)} cases to run")
+    failures = 0
+    with contextlib.ExitStack() as stack:
+        if not todo:
+            return 0
+        measure = stage_function(args.stage, stack)
+
+        def one(numbered: tuple[int, Case]) -> bool:
+            number, case = numbered
+            result = measure(case)
+            store.put(case, result)
+            say(f"[{number}/{len(todo)}] {case.name}: {describe(result)}")
+            return bool(result["ok"])
+
+        jobs = 1 if args.stage == "truth" else max(1, args.jobs)
+        numbered = enumerate(todo, 1)
+        if jobs == 1:
+            failures = sum(not one(item) for item in numbered)
+        else:
+            failures = sum(not ok for ok in run_all(one, numbered, jobs))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,54 @@
+"""Stages ``plan`` and ``probe``: what memfit predicts, and what the prediction costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.accuracy.case import Case
+from benchmarks.accuracy.child import Run, run
+
+ROOT = Path(__file__).parents[2]
+FITS, DOES_NOT_FIT = 0, 3
+_KEYS = ("peak_bytes", "upper_bytes", "limit_bytes", "fits", "phases")
+
+
+def predict(case: Case, *, probe: bool) -> dict[str, Any]:
+    """Ask memfit for the peak of a case, with nothing kept from an earlier prediction."""
+    command = [sys.executable, "-m", "memfit", "plan", "--format", "json"]
+    command += ["--probe"] if probe else []
+    command += [str(case.path), "--", *case.args]
+    with tempfile.TemporaryDirectory() as cache:
+        done = run(command, {"PYTHONPATH": _python_path(), "XDG_CACHE_HOME": cache})
+    answer, why = _answer(done)
+    return {
+        "ok": answer is not None,
+        "why": why,
+        **{key: (answer or {}).get(key) for key in _KEYS},
+        "seconds": round(done.seconds, 2),
+        "exit_code": done.exit_code,
+        "own_peak_bytes": done.peak.pss,
+    }
+
+
+def _answer(done: Run) -> tuple[dict[str, Any] | None, str | None]:
+    if done.stopped or done.exit_code not in (FITS, DOES_NOT_FIT):
+        return None, done.complaint()
+    try:
+        answer = json.loads(done.stdout)
+    except json.JSONDecodeError as error:
+        return None, f"no JSON on stdout: {error}"
+    if not isinstance(answer, dict) or not isinstance(answer.get("peak_bytes"), int):
+        return None, "no whole number peak_bytes in the answer"
+    return answer, None
+
+
+def _python_path() -> str:
+    """Let memfit be found from any folder, whether it is installed or not."""
+    given = os.environ.get("PYTHONPATH")
+    source = ROOT / "src"
+    return os.pathsep.join([*([given] if given else []), str(source if source.is_dir() else ROOT)])
