@@ -87,7 +87,7 @@ class Child:
 
     def run_script(self, path: str, args: list[str]) -> None:
         sys.argv = [path, *args]
-        sys.path[0] = str(Path(path).resolve().parent)
+        sys.path.insert(0, str(Path(path).resolve().parent))
         runpy.run_path(os.path.abspath(path), run_name="__main__")  # noqa: PTH100 - as Python does
 
     def run_factory(self, target: str) -> None:

@@ -314,7 +314,6 @@ def test_an_unknown_setting_names_the_known_ones(user: User) -> None:
     assert "n_envs" in outcome.message and "n_steps" in outcome.message
 
 
-@pytest.mark.xfail(strict=True, reason="the survey assumes where it should say that the env failed")
 def test_an_env_that_fails_in_its_first_step_is_the_scripts_own_failure(user: User) -> None:
     name = user.script(
         """

@@ -53,6 +53,7 @@ class Sb3Rehearsal:
         self.on_policy = hasattr(model, "rollout_buffer")
         self.seen = Seen()
         self.deadline = float("inf")
+        self.collecting = False  # whose code is at fault if it raises: the env's or ours
         model.tensorboard_log = None
         model.verbose = 0
         if self.on_policy and getattr(model, "target_kl", None) and hasattr(model, "n_epochs"):
@@ -89,7 +90,9 @@ class Sb3Rehearsal:
         buffer.full = True
 
     def _collect_steps(self, buffer: Any, steps: int) -> None:
+        self.collecting = True
         self.model.collect_rollouts(self.model.env, self.callback, buffer, n_rollout_steps=steps)
+        self.collecting = False
 
     def step_env(self, steps: int, seconds: float) -> None:
         """Put a few real transitions into an off-policy run's replay buffer."""
@@ -98,6 +101,7 @@ class Sb3Rehearsal:
         model = self.model
         deadline = time.perf_counter() + seconds
         for done in range(steps):
+            self.collecting = True
             model.collect_rollouts(
                 model.env,
                 train_freq=TrainFreq(1, TrainFrequencyUnit.STEP),
@@ -107,6 +111,7 @@ class Sb3Rehearsal:
                 replay_buffer=model.replay_buffer,
                 log_interval=None,
             )
+            self.collecting = False
             if done >= 3 and time.perf_counter() > deadline:
                 break
         if hasattr(model.replay_buffer, "truncate_last_trajectory"):

@@ -15,7 +15,6 @@ import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import mean
 
 # A tensor or array is more than its data: small objects of its own are allocated beside it and die
 # with it, some a little later. Where they land decides which freed blocks can be joined again, so
@@ -194,7 +193,8 @@ def replay_often(steps: Sequence[Step], seeds: int = SEEDS) -> dict[str, Growth]
     found = [_collect(pid, reader) for pid, reader in pipes]
     return {
         moment: Growth(
-            mean=round(mean(one[moment] for one in found)), most=max(one[moment] for one in found)
+            mean=sum(one[moment] for one in found) // len(found),
+            most=max(one[moment] for one in found),
         )
         for moment in found[0]
     }

@@ -48,7 +48,7 @@ def run(
     progress: Callable[[str], None] | None = None,
 ) -> Answer:
     """Run `memfit.child` on a job; whatever happens, nothing is left running or lying about."""
-    scratch = Path(tempfile.mkdtemp(prefix="memfit-"))
+    scratch = Path(tempfile.mkdtemp(prefix="memfit-", dir=_scratch_root()))
     mark = uuid.uuid4().hex
     started = time.monotonic()
     process: subprocess.Popen[bytes] | None = None
@@ -59,6 +59,7 @@ def run(
             process = subprocess.Popen(
                 [
                     sys.executable,
+                    "-P",  # a json.py beside the script must not become ours
                     "-m",
                     "memfit.child",
                     str(scratch / "job.json"),
@@ -77,6 +78,12 @@ def run(
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def _scratch_root() -> str | None:
+    """Where scratch folders go: a long TMPDIR leaves no room for the names of worker sockets."""
+    usual = tempfile.gettempdir()
+    return "/tmp" if len(usual) > 40 and os.access("/tmp", os.W_OK) else usual
+
+
 def _environment(scratch: Path, mark: str) -> dict[str, str]:
     source = str(Path(__file__).resolve().parents[2])
     path = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
@@ -85,6 +92,7 @@ def _environment(scratch: Path, mark: str) -> dict[str, str]:
         MARK: mark,
         "TMPDIR": str(scratch / "tmp"),
         "PYTHONDONTWRITEBYTECODE": "1",
+        "WANDB_MODE": "disabled",
         "PYTHONPATH": os.pathsep.join(path if source in path else [*path, source]),
     }
 

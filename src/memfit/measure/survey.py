@@ -81,7 +81,9 @@ class Surveyor:
             found.activations = trace.activations(self.model, found.batch)
             small, large = self._small_batches(found.batch)
             self._record(small, large, found.batch, arrays)
-        except Exception as error:  # noqa: BLE001 - custom policies, buffers and envs may refuse
+        except Exception as error:  # custom policies and buffers may refuse
+            if self.rehearsal.collecting:
+                raise  # the run itself would fail there
             self._assume(error)
         return found
 

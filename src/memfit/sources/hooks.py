@@ -173,14 +173,17 @@ def reserve_without_limit(numpy: ModuleType) -> None:
     def lazy_zeros(shape: Any, dtype: Any = float, order: Any = "C", **options: Any) -> Any:
         try:
             return zeros(shape, dtype, order, **options)
-        except MemoryError:
+        except MemoryError as error:
             kind = numpy.dtype(dtype)
             dims = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
             count = 1
             for n in dims:
                 count *= n
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
-            memory = mmap.mmap(-1, count * kind.itemsize, flags=flags)
+            try:
+                memory = mmap.mmap(-1, count * kind.itemsize, flags=flags)
+            except OSError:
+                raise error from None
             return numpy.frombuffer(memory, dtype=kind).reshape(dims, order=order)
 
     numpy.zeros = lazy_zeros  # type: ignore[attr-defined]
