@@ -75,7 +75,8 @@ class Waiting:
         used = [self._forks.pop() for _ in range(seeds)]
         for seed, (_, writer, _) in enumerate(used):
             with os.fdopen(writer, "wb") as pipe:
-                pipe.write(pickle.dumps((told, seed)))
+                data = pickle.dumps((told, seed))
+                pipe.write(len(data).to_bytes(8, "big") + data)
         found = [_collect(pid, reader) for pid, _, reader in used]
         return {
             moment: Growth(
@@ -113,7 +114,7 @@ class Waiting:
             os.close(writer)
             os.close(reader)
         with os.fdopen(told_reader, "rb") as pipe:
-            data = pipe.read()
+            data = pipe.read(int.from_bytes(pipe.read(8), "big"))
         if data:
             told, seed = pickle.loads(data)
             found = replay(with_companions(self._steps(**told), seed))

@@ -69,6 +69,7 @@ class Surveyor:
         self.malloc = Malloc()
         self.recurrent = hasattr(model, "_last_lstm_states")
         self._kept: Any = None
+        self._since_warm = 0
         self.rollout = int(model.n_steps) * int(model.n_envs) if rehearsal.on_policy else 0
 
     def run(self, arrays: Sequence[tuple[str, int]]) -> Survey:
@@ -102,7 +103,10 @@ class Surveyor:
         gc.collect()
         found.warm = self.meter.now()
         found.retained = max(0, self.malloc.free_bytes() - free_before)
+        held = self.malloc.footprint()
         self._real_batch()
+        # Replays start from here, their growth counts from `warm`.
+        self._since_warm = self.malloc.footprint() - held
 
     def _real_batch(self) -> None:
         """Where that is a matter of tenths of a second, update at the run's own batch size."""
@@ -235,12 +239,13 @@ class Surveyor:
         ]
         for moment in prints[0]:
             one, two = prints[0][moment], prints[1][moment]
-            likely, more = one.likely, two.likely
+            likely = one.likely + self._since_warm
             if found.seen and moment == "update.minibatch":
                 seen = found.seen + sum(size for _, size in arrays if self.rehearsal.on_policy)
-                likely, more = seen, max(seen, seen + two.likely - one.likely)
-            found.growth[moment] = _line(batch, likely, more)
-            found.growth_spread[moment] = max(0, one.most - likely)
+                # The first updates were seen; over many more, malloc holds what replays say.
+                likely = max(seen, (seen + likely) // 2)
+            found.growth[moment] = _line(batch, likely, likely + two.likely - one.likely)
+            found.growth_spread[moment] = one.most - one.likely
 
     def _padding(self, recorded: int, batch: int) -> float:
         """How much more a recurrent run pads its batches than the recorded update did."""
