@@ -66,7 +66,10 @@ def plan(
         _say(progress, "building the run in a child, up to its learn()")
         answer = sandbox.run(job, timeout=timeout, memory=room, progress=progress)
         spec, readings = _surveyed(answer, name)
-        readings = replace(readings, base=base.result())
+        imports = base.result()
+        if spec.update and job["kind"] == "factory":
+            imports = import_base(("numpy", "torch"))
+        readings = replace(readings, base=imports)
     ledger = _formulas(spec).ledger(spec, readings)
     own_peak = answer.peak_bytes
     if probe:

@@ -11,12 +11,18 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from statistics import mean
 from typing import Any
 
-from memfit.measure.replay import Alloc, Growth, Malloc, Moment, Step, with_companions
+from memfit.measure.replay import Alloc, Free, Growth, Malloc, Moment, Step
 
+# The small objects that a tensor brings along. The smallest of them settle in the gaps that an
+# aligned block leaves beside it, after which its place, once free, is too small for its like.
+_TINY = (24, 40, 56, 72, 88)
+_OBJECTS = (96, 192, 200, 288, 400, 600)
+_STAY = 0.01
 # Between two looks malloc can grow by no more than was asked for: this share of the most alive.
 _UNSEEN = 0.01
 
@@ -59,6 +65,26 @@ def replay(steps: Iterable[Step]) -> dict[str, int]:
                 refused -= size
     look()
     return found
+
+
+def with_objects(steps: Iterable[Step], seed: int) -> Iterator[Step]:
+    """The same steps with the small objects that come and go with each block."""
+    draw = random.Random(seed)
+    for step in steps:
+        if isinstance(step, Alloc):
+            for i in range(3):
+                yield Alloc((i, step.name), draw.choice(_TINY))
+            for i in (3, 4):
+                yield Alloc((i, step.name), draw.choice(_OBJECTS))
+            yield step
+            for i in (5, 6, 7):
+                yield Alloc((i, step.name), draw.choice(_TINY))
+        else:
+            yield step
+        if isinstance(step, Free):
+            for i in range(8):
+                if draw.random() > _STAY:
+                    yield Free((i, step.name))
 
 
 class Waiting:
@@ -117,7 +143,7 @@ class Waiting:
             data = pipe.read(int.from_bytes(pipe.read(8), "big"))
         if data:
             told, seed = pickle.loads(data)
-            found = replay(with_companions(self._steps(**told), seed))
+            found = replay(with_objects(self._steps(**told), seed))
             os.write(found_writer, json.dumps(found).encode())
 
 

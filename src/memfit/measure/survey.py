@@ -165,7 +165,7 @@ class Surveyor:
             return max(1, large // 2), large
         traced = self.found.activations
         each = max(1, traced.per_unit) if traced else 2**17
-        large = min(batch, max(4, min(SMALL_SAMPLES, SMALL_BYTES // each)))
+        large = min(batch, max(16, min(SMALL_SAMPLES, SMALL_BYTES // each)))
         large = max(2, large)
         return max(1, large // 2), large
 
@@ -319,9 +319,10 @@ def on_policy_steps(
     for iteration in range(iterations):
         yield Moment("rollout")
         for name, size in arrays:
-            yield Alloc(("rows", name, iteration), size)
+            # The new array is there before the old one goes, but zeroed pages cost nothing yet.
             if name in held:
                 yield Free(held[name])
+            yield Alloc(("rows", name, iteration), size)
             held[name] = ("rows", name, iteration)
         if flattened:
             yield Moment("update.flatten")

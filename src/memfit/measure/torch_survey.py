@@ -9,6 +9,7 @@ that it keeps.
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +19,7 @@ from memfit.measure import allocations
 from memfit.measure.allocations import GATHER, GATHERED, Sequences
 from memfit.measure.cycle import Array, Cycle, live_peak, run_steps
 from memfit.measure.long_replay import Waiting
-from memfit.measure.proc import PeakMeter
+from memfit.measure.proc import PeakMeter, rollup
 from memfit.measure.replay import Growth, Malloc
 from memfit.model import Slope
 
@@ -27,6 +28,7 @@ from memfit.model import Slope
 SMALL_BYTES = 4 * 2**20
 SMALL_SAMPLES = 64
 WARM_SAMPLES = 16
+REAL_SECONDS, REAL_BYTES, REAL_STEPS = 0.4, 256 * 2**20, 4
 SEEDS, LONG_SEEDS = 6, 2
 LONG = 16  # steps of a rollout whose graphs are kept
 NOTHING = Slope(fixed=0, per_unit=0)
@@ -60,6 +62,7 @@ class TorchSurvey:
     reset: int = 0
     warm: int = 0
     retained: int = 0
+    seen: int = 0
     batch: int = 0
     matched_share: float = 1.0
     activations: Slope | None = None
@@ -91,6 +94,7 @@ class TorchSurveyor:
         found.retained = max(0, self.malloc.free_bytes() - free_before)
         # From here on the survey's own tools take memory, so nothing is read any more.
         self.waiting = Waiting(2 * SEEDS, run_steps)
+        found.seen = self._see(full)
         updates = self._record(self._update_twice, self._small_batches(full.width))
         found.matched_share = updates.matched_share
         rollouts = None
@@ -106,9 +110,12 @@ class TorchSurveyor:
         )
         one, two = (self._replay(sizes, updates, rollouts) for sizes in (full, larger))
         for moment in one:
-            found.growth[moment] = _line(
-                full.unit, larger.unit, one[moment].likely, two[moment].likely
-            )
+            likely, more = one[moment].likely, two[moment].likely - one[moment].likely
+            if found.seen and moment == "update":
+                seen = found.seen + sum(a.bytes for a in full.arrays if moment in a.phases)
+                # The first steps were seen; over many more, malloc comes to hold what replays say.
+                likely = max(seen, (seen + likely) // 2)
+            found.growth[moment] = _line(full.unit, larger.unit, likely, likely + more)
             found.growth_spread[moment] = one[moment].most - one[moment].likely
         self.waiting.dismiss()
         found.activations = activations(self.program, full.width)
@@ -124,6 +131,37 @@ class TorchSurveyor:
         held.clear()
         self.program.drop_gradients()
         gc.collect()
+
+    def _see(self, full: Sizes) -> int:
+        """Where that is a matter of tenths of a second, the growth of updates at the real size."""
+        if self.update.records_gradients:
+            return 0
+        held: dict[Any, Any] = {}
+        sample = min(full.width, SMALL_SAMPLES)
+        before = self._own_bytes()
+        self.meter.start()
+        started = time.process_time()  # a busy machine must not change the plan
+        self.program.update(sample, held)
+        seconds = (time.process_time() - started) * full.width / sample
+        grown = (self._peak_bytes() - before) * full.width // sample
+        if seconds <= REAL_SECONDS and grown <= REAL_BYTES:
+            for _ in range(REAL_STEPS):
+                self.program.update(full.width, held)
+            grown = max(0, self._peak_bytes() - before)
+        else:
+            grown = 0
+        held.clear()
+        self.program.drop_gradients()
+        return grown
+
+    def _own_bytes(self) -> int:
+        """This process alone: the waiting forks share its pages."""
+        own = rollup()
+        return own.rss if own is not None else 0
+
+    def _peak_bytes(self) -> int:
+        """The highest that this process alone has been since the meter's start."""
+        return self._own_bytes() + self.meter.peak() - self.meter.now()
 
     def _small_batches(self, width: int) -> tuple[int, int]:
         """Two sizes for recording; the larger is the run's own where that is cheap."""
