@@ -108,10 +108,23 @@ def ledger(spec: RunSpec, readings: Readings) -> Ledger:
         *_graphs(spec, readings),
         *_update(spec, readings),
     ]
-    components.extend(_slack(spec, readings, components))
+    slack = list(_slack(spec, readings, components))
+    components = [_given_way(c, readings, components, spec) for c in components] + slack
     if not _collects(spec):
         components = [replace(c, phases=_without_rollout(c.phases)) for c in components]
     return Ledger(components=tuple(components), knobs=dict(spec.knobs))
+
+
+def _given_way(
+    component: Component, readings: Readings, components: list[Component], spec: RunSpec
+) -> Component:
+    """Where all rows together say more than the run's allocations came to, scratch gives way."""
+    growth = readings.growth.get("update")
+    if component.kind is not Kind.SCRATCH or component.phases != UPDATE or growth is None:
+        return component
+    named = Ledger(components=tuple(components), knobs=spec.knobs).moment_bytes["update"]
+    less = min(0, readings.warm + growth.at(readings.batch) - named)
+    return replace(component, size=maximum(component.size + less, 0)) if less else component
 
 
 def _collects(spec: RunSpec) -> bool:

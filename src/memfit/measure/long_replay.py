@@ -11,18 +11,11 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from statistics import mean
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from memfit.measure.replay import Alloc, Free, Growth, Malloc, Moment, Step
+from memfit.measure.replay import Alloc, Growth, Malloc, Moment, Step, with_companions
 
-# The small objects that a tensor brings along. The smallest of them settle in the gaps that an
-# aligned block leaves beside it, after which its place, once free, is too small for its like.
-_TINY = (24, 40, 56, 72, 88)
-_OBJECTS = (96, 192, 200, 288, 400, 600)
-_STAY = 0.01
 # Between two looks malloc can grow by no more than was asked for: this share of the most alive.
 _UNSEEN = 0.01
 
@@ -67,26 +60,6 @@ def replay(steps: Iterable[Step]) -> dict[str, int]:
     return found
 
 
-def with_objects(steps: Iterable[Step], seed: int) -> Iterator[Step]:
-    """The same steps with the small objects that come and go with each block."""
-    draw = random.Random(seed)
-    for step in steps:
-        if isinstance(step, Alloc):
-            for i in range(3):
-                yield Alloc((i, step.name), draw.choice(_TINY))
-            for i in (3, 4):
-                yield Alloc((i, step.name), draw.choice(_OBJECTS))
-            yield step
-            for i in (5, 6, 7):
-                yield Alloc((i, step.name), draw.choice(_TINY))
-        else:
-            yield step
-        if isinstance(step, Free):
-            for i in range(8):
-                if draw.random() > _STAY:
-                    yield Free((i, step.name))
-
-
 class Waiting:
     """Forks of this process as it is now, each of which replays one sequence when it is told."""
 
@@ -106,7 +79,7 @@ class Waiting:
         found = [_collect(pid, reader) for pid, _, reader in used]
         return {
             moment: Growth(
-                mean=round(mean(one[moment] for one in found)),
+                mean=sum(one[moment] for one in found) // len(found),
                 most=max(one[moment] for one in found),
             )
             for moment in found[0]
@@ -143,7 +116,7 @@ class Waiting:
             data = pipe.read(int.from_bytes(pipe.read(8), "big"))
         if data:
             told, seed = pickle.loads(data)
-            found = replay(with_objects(self._steps(**told), seed))
+            found = replay(with_companions(self._steps(**told), seed))
             os.write(found_writer, json.dumps(found).encode())
 
 

@@ -28,7 +28,7 @@ from memfit.model import Slope
 SMALL_BYTES = 4 * 2**20
 SMALL_SAMPLES = 64
 WARM_SAMPLES = 16
-REAL_SECONDS, REAL_BYTES, REAL_STEPS = 0.4, 256 * 2**20, 4
+REAL_SECONDS, REAL_BYTES, REAL_STEPS = 1.5, 384 * 2**20, 12
 SEEDS, LONG_SEEDS = 6, 2
 LONG = 16  # steps of a rollout whose graphs are kept
 NOTHING = Slope(fixed=0, per_unit=0)
@@ -137,22 +137,29 @@ class TorchSurveyor:
         if self.update.records_gradients:
             return 0
         held: dict[Any, Any] = {}
-        sample = min(full.width, SMALL_SAMPLES)
-        before = self._own_bytes()
+        before, seen = self._own_bytes(), 0
         self.meter.start()
-        started = time.process_time()  # a busy machine must not change the plan
-        self.program.update(sample, held)
-        seconds = (time.process_time() - started) * full.width / sample
-        grown = (self._peak_bytes() - before) * full.width // sample
-        if seconds <= REAL_SECONDS and grown <= REAL_BYTES:
-            for _ in range(REAL_STEPS):
-                self.program.update(full.width, held)
-            grown = max(0, self._peak_bytes() - before)
-        else:
-            grown = 0
+        seconds, done = 0.0, 1
+        for width in sorted({min(full.width, n) for n in (64, 512, full.width)}):
+            grown = self._peak_bytes() - before
+            if max(seconds / REAL_SECONDS, grown / REAL_BYTES) * width > done:
+                break
+            # A busy machine, and what a first time costs, must not change the plan.
+            seconds = min(self._seconds(width, held) for _ in range(2))
+            if width == full.width:
+                for _ in range(max(1, min(REAL_STEPS, int(1 / max(seconds, 1e-3))))):
+                    self.program.update(width, held)
+                seen = max(0, self._peak_bytes() - before)
+            done = width
         held.clear()
         self.program.drop_gradients()
-        return grown
+        return seen
+
+    def _seconds(self, width: int, held: dict[Any, Any]) -> float:
+        """The processor time of one update."""
+        started = time.process_time()
+        self.program.update(width, held)
+        return time.process_time() - started
 
     def _own_bytes(self) -> int:
         """This process alone: the waiting forks share its pages."""
