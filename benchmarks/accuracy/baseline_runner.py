@@ -1,4 +1,4 @@
-"""Run a training script up to its first update and print what simpler estimates say of it.
+"""Run a training script, each training only up to its first update, for simpler estimates.
 
 Used as ``python baseline_runner.py SCRIPT ARGS``. Lines that start with ``baselines:`` carry JSON.
 Nothing of memfit is used here.
@@ -6,8 +6,8 @@ Nothing of memfit is used here.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import runpy
 import sys
 from collections.abc import Iterator
@@ -16,15 +16,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sb3_contrib  # noqa: F401  (part of the import base)
+import sb3_contrib
 import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import SubprocVecEnv, VecEnvWrapper
 
 STEPS = 3
 MB = 1_000_000
+
+
+class Enough(Exception):
+    """The first update has been followed; no more training is needed."""
 
 
 def import_base() -> int:
@@ -136,22 +142,47 @@ def track(model: Any, train: Any) -> None:
         say(mem_tracker_bytes=BASE_BYTES + total)
     except Exception as error:  # noqa: BLE001  whatever it cannot cope with is a result too
         say(mem_tracker_why=f"{type(error).__name__}: {error}"[:300])
-    sys.stdout.flush()
-    os._exit(0)
+    raise Enough
+
+
+def follow(algorithm: Any) -> None:
+    """Have the updates of an algorithm tracked; not by its models, which must stay picklable."""
+    original = algorithm.train
+    if getattr(original, "followed", False):
+        return
+
+    def train(self: Any, *_args: Any, **_kwargs: Any) -> None:
+        track(self, original.__get__(self))
+
+    train.followed = True  # type: ignore[attr-defined]
+    algorithm.train = train
+
+
+def end_early(owner: Any) -> None:
+    """Let ``learn`` return after its first update."""
+    original = owner.learn
+
+    def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with contextlib.suppress(Enough):
+            return original(self, *args, **kwargs)
+        return self
+
+    owner.learn = learn
 
 
 def main() -> None:
-    """Put the hook in place and run the script as if it had been started itself."""
+    """Put the hooks in place and run the script as if it had been started itself."""
     original = BaseAlgorithm._setup_learn
 
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
         say(by_hand_bytes=by_hand(self), sb3_check_bytes=sb3_check(self), base_bytes=BASE_BYTES)
-        train = self.train
-        self.train = lambda *_args, **_kwargs: track(self, train)
+        follow(type(self))
         return result
 
     BaseAlgorithm._setup_learn = hooked  # type: ignore[method-assign]
+    for owner in (OnPolicyAlgorithm, OffPolicyAlgorithm, sb3_contrib.MaskablePPO):
+        end_early(owner)
     script = sys.argv[1]
     sys.argv = sys.argv[1:]
     sys.path[0] = str(Path(script).parent)
