@@ -28,5 +28,9 @@ def upper_bytes(ledger: Ledger, readings: Readings) -> int:
 
 
 def _replay_spread(moment: str, readings: Readings) -> int:
-    """How much further single replays through malloc went than their mean."""
-    return 0 if readings.rehearsed else readings.growth_spread.get(moment, 0)
+    """How much further single replays through malloc went than what was taken as likely.
+
+    A rehearsal is one draw of the same chance, seen at full size: it halves what is unknown.
+    """
+    spread = readings.growth_spread.get(moment, 0)
+    return spread // 2 if readings.rehearsed else spread

@@ -18,12 +18,16 @@ from typing import Any
 # torch's own allocations, the library's numpy copies come and go.
 GATHER, GATHERED = 1_000_003, 1_000_005
 _AHEAD = 12  # how far two recordings may drift apart before they are taken as they come
+EARLIER = -1  # the block of a release whose allocation came before the recording
 _MARKERS = {GATHER: "gather", GATHERED: "gathered"}
 
 
 @dataclass(frozen=True)
 class Event:
-    """One allocation (`free` false) or its release; `block` ties the two together."""
+    """One allocation (`free` false) or its release; `block` ties the two together.
+
+    What an earlier step left and this one releases has the block EARLIER.
+    """
 
     block: int
     free: bool
@@ -72,8 +76,8 @@ def _pair(raw: Sequence[tuple[int, int, int, str]]) -> list[Event]:
             live[pointer] = count
             events.append(Event(count, False, size, _MARKERS.get(size, ""), operator))
             count += 1
-        elif pointer in live:
-            events.append(Event(live.pop(pointer), True, -size))
+        else:
+            events.append(Event(live.pop(pointer, EARLIER), True, -size))
     return events
 
 
@@ -161,7 +165,7 @@ def live_peak(events: Sequence[Event]) -> int:
     """The most bytes alive at once in a sequence."""
     live = peak = 0
     for event in events:
-        if event.marker:
+        if event.marker or event.block == EARLIER:
             continue
         live += -event.bytes if event.free else event.bytes
         peak = max(peak, live)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memfit.measure.proc import PeakMeter
-from memfit.measure.rehearsal import Sb3Rehearsal, Work, arrays_of, repeat_rows
+from memfit.measure.rehearsal import Sb3Rehearsal, Work, arrays_of, repeat_episodes, repeat_rows
 from memfit.measure.surroundings import read_workers
 
 ITERATIONS = 3
@@ -40,6 +40,10 @@ class FullSize:
         self.deadline = time.perf_counter() + seconds
         self.started = time.perf_counter()
         rehearsal.deadline = self.deadline
+        self.planned = MOST_ITERATIONS  # not more iterations than the run has
+        if rehearsal.on_policy:
+            rollout = int(model.n_steps) * int(model.n_envs)
+            self.planned = max(1, -(-int(model._total_timesteps) // rollout))
 
     def run(self, scale: Scale, eval_env: Any, saves: str) -> dict[str, int]:
         """The peak of each phase at this scale, workers apart."""
@@ -64,6 +68,8 @@ class FullSize:
         self.meter.start()
 
     def _more(self, iteration: int) -> bool:
+        if iteration >= self.planned:
+            return False
         if iteration < ITERATIONS:
             return iteration < 2 or time.perf_counter() < self.deadline
         half = self.started + (self.deadline - self.started) / 2
@@ -95,6 +101,7 @@ class FullSize:
         self.rehearsal.step_env(ENV_STEPS, seconds=1.0)
         filled = max(1, buffer.buffer_size if buffer.full else buffer.pos)
         repeat_rows(arrays_of(buffer, self.rehearsal.arrays), filled, scale.rows)
+        repeat_episodes(buffer, filled, scale.rows)
         work = Work(batch=scale.batch, rows=scale.rows, env_steps=4, env_seconds=0.3)
         iteration = 0
         self.meter.start()

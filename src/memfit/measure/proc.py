@@ -132,6 +132,10 @@ class PeakMeter:
     def now(self) -> int:
         return tree_bytes(os.getpid())
 
+    def own_peak(self) -> int:
+        """The peak of this process's RSS since `start`."""
+        return _status("VmHWM" if self.exact else "VmRSS")
+
     def peak(self) -> int:
         """The peak since `start`, of this process and its children as they are now."""
         mark = _status("VmHWM")

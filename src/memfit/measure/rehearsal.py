@@ -33,6 +33,7 @@ class Work:
     env_seconds: float
     minibatches: int = MINIBATCHES
     epochs: int = EPOCHS
+    gradient_steps: int = GRADIENT_STEPS
 
 
 @dataclass(kw_only=True)
@@ -127,7 +128,7 @@ class Sb3Rehearsal:
                 model.train()
         else:
             with self._marked_sampling(marked):
-                model.train(gradient_steps=GRADIENT_STEPS, batch_size=work.batch)
+                model.train(gradient_steps=work.gradient_steps, batch_size=work.batch)
 
     @contextmanager
     def _as_rollout(self, buffer: Any, work: Work, marked: bool) -> Iterator[None]:
@@ -156,7 +157,8 @@ class Sb3Rehearsal:
             buffer._get_samples = marked_call(own_gather)
         model.rollout_buffer = buffer
         if "batch_size" in kept:
-            model.batch_size = work.batch
+            # TRPO's policy takes the whole rollout, and only its critic takes minibatches.
+            model.batch_size = min(kept["batch_size"], work.batch)
         if "n_epochs" in kept:
             model.n_epochs = min(kept["n_epochs"], work.epochs)
         try:
@@ -223,3 +225,17 @@ def repeat_rows(arrays: Iterable[Any], filled: int, rows: int) -> None:
         for start in range(filled, rows, filled):
             stop = min(start + filled, rows)
             array[start:stop] = array[: stop - start]
+
+
+def repeat_episodes(buffer: Any, filled: int, rows: int) -> None:
+    """Let each copy of the filled rows be episodes of its own, where a buffer knows its episodes.
+
+    Those of a copy that is cut off at the end do not count.
+    """
+    if not hasattr(buffer, "ep_start"):
+        return
+    for start in range(filled, rows, filled):
+        stop = min(start + filled, rows)
+        buffer.ep_start[start:stop] = buffer.ep_start[: stop - start] + start
+        if stop - start < filled:
+            buffer.ep_length[start:stop] = 0

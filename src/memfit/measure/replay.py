@@ -13,7 +13,7 @@ import ctypes
 import json
 import os
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 # A tensor or array is more than its data: small objects of its own are allocated beside it and die
@@ -24,8 +24,9 @@ _STAY = 0.01
 _BEFORE = (40_000, 90_000, 150_000, 300_000, 700_000, 1_500_000)
 SEEDS = 6
 
-# Smaller blocks than this cannot move the totals; looking at malloc after each would cost time.
-_LOOK_ABOVE = 64 * 1024
+# malloc is looked at only where it may be at a new height: asking for its footprint takes longer the
+# more free blocks it has. Between two looks it can grow by this share of the most alive.
+_UNSEEN = 0.01
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,10 @@ def replay(steps: Iterable[Step]) -> dict[str, int]:
     """The most that a sequence adds to malloc's footprint at each moment, over what it is now."""
     malloc = Malloc()
     blocks: dict[object, tuple[int, int]] = {}
-    refused = 0  # more than the system would even reserve: counted as asked for
     before = malloc.footprint()
     found: dict[str, int] = {}
+    # `refused` is more than the system would even reserve: counted as asked for.
+    refused = alive = most = unseen = 0
     moment = ""
 
     def look() -> None:
@@ -130,20 +132,27 @@ def replay(steps: Iterable[Step]) -> dict[str, int]:
     try:
         for step in steps:
             if isinstance(step, Moment):
+                look()
                 moment = step.name
                 look()
             elif isinstance(step, Alloc):
                 address = malloc.allocate(max(step.bytes, 1), step.aligned)
                 blocks[step.name] = address, step.bytes
                 refused += 0 if address else step.bytes
-                if step.bytes >= _LOOK_ABOVE:
+                alive += step.bytes
+                unseen += step.bytes
+                most = max(most, alive)
+                if unseen > _UNSEEN * most:
+                    unseen = 0
                     look()
             else:
                 address, size = blocks.pop(step.name)
+                alive -= size
                 if address:
                     malloc.free(address)
                 else:
                     refused -= size
+        look()
     finally:
         for address, _ in blocks.values():
             if address:
@@ -187,7 +196,7 @@ class Growth:
         return self.mean + (self.most - self.mean) // 3
 
 
-def replay_often(steps: Sequence[Step], seeds: int = SEEDS) -> dict[str, Growth]:
+def replay_often(steps: Callable[[], Iterable[Step]], seeds: int = SEEDS) -> dict[str, Growth]:
     """Replay a sequence several times, each in a fork that has malloc as this process has it."""
     pipes = [_fork_replay(steps, seed) for seed in range(seeds)]
     found = [_collect(pid, reader) for pid, reader in pipes]
@@ -200,14 +209,14 @@ def replay_often(steps: Sequence[Step], seeds: int = SEEDS) -> dict[str, Growth]
     }
 
 
-def _fork_replay(steps: Sequence[Step], seed: int) -> tuple[int, int]:
+def _fork_replay(steps: Callable[[], Iterable[Step]], seed: int) -> tuple[int, int]:
     reader, writer = os.pipe()
     pid = os.fork()
     if pid:
         os.close(writer)
         return pid, reader
     try:
-        os.write(writer, json.dumps(replay(with_companions(steps, seed))).encode())
+        os.write(writer, json.dumps(replay(with_companions(steps(), seed))).encode())
     finally:
         os._exit(0)
 

@@ -27,6 +27,7 @@ from memfit.units import format_bytes
 
 MARK = "MEMFIT_CHILD"
 _POLL_SECONDS = 0.02
+_LOOK_SECONDS = 0.1  # between two looks at the tree's memory, which hold up what is looked at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,9 +110,12 @@ def _wait(
     peak = 0
     over = False
     said = ""
+    next_look = 0.0
     while process.poll() is None and not result.exists():
         now = time.monotonic() - started
-        peak = max(peak, proc.tree_bytes(process.pid))
+        if now >= next_look:
+            peak = max(peak, proc.tree_bytes(process.pid))
+            next_look = time.monotonic() - started + _LOOK_SECONDS
         if peak > memory:
             over = True
             break

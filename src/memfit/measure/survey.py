@@ -12,16 +12,17 @@ import gc
 import time
 import tracemalloc
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from memfit.measure import allocations, trace
-from memfit.measure.allocations import Event, Sequences
-from memfit.measure.proc import PeakMeter
-from memfit.measure.rehearsal import Sb3Rehearsal, Work, arrays_of
-from memfit.measure.replay import SEEDS, Alloc, Free, Growth, Malloc, Moment, Step, replay_often
+from memfit.measure.allocations import EARLIER, Event, Sequences
+from memfit.measure.proc import PeakMeter, rollup
+from memfit.measure.rehearsal import GRADIENT_STEPS, Sb3Rehearsal, Work, arrays_of
+from memfit.measure.replay import SEEDS, Alloc, Free, Growth, Malloc, Moment, Step
+from memfit.measure.waiting import Waiting
 from memfit.model import NO_SLOPE, Slope
 
 # A small update should cost little memory and time, yet be large enough that kernels choose the
@@ -31,9 +32,12 @@ SMALL_SAMPLES = 64
 WARM_SAMPLES = 16
 MINIBATCHES = 2
 # An update at the run's own batch size is better than any replay of it, where it is this cheap.
-REAL_SECONDS = 0.3
+REAL_SECONDS = 0.6
 REAL_BYTES = 64 * 2**20
+REAL_UPDATES = 3
+# What comes and goes in a run is replayed so often, or as often as so many events allow.
 ITERATIONS = 6
+MOST_EVENTS = 12_000
 
 
 @dataclass(kw_only=True)
@@ -69,6 +73,7 @@ class Surveyor:
         self.malloc = Malloc()
         self.recurrent = hasattr(model, "_last_lstm_states")
         self._kept: Any = None
+        self._waiting: Waiting | None = None
         self._since_warm = 0
         self.rollout = int(model.n_steps) * int(model.n_envs) if rehearsal.on_policy else 0
 
@@ -78,7 +83,6 @@ class Surveyor:
         found.batch = found.batch or self._batch()
         try:
             self._warm_up()
-            # From here on the survey's own tools take memory, so nothing is read any more.
             found.activations = trace.activations(self.model, found.batch)
             small, large = self._small_batches(found.batch)
             self._record(small, large, found.batch, arrays)
@@ -86,6 +90,9 @@ class Surveyor:
             if self.rehearsal.collecting:
                 raise  # the run itself would fail there
             self._assume(error)
+        finally:
+            if self._waiting is not None:
+                self._waiting.dismiss()
         return found
 
     def _warm_up(self) -> None:
@@ -103,32 +110,43 @@ class Surveyor:
         gc.collect()
         found.warm = self.meter.now()
         found.retained = max(0, self.malloc.free_bytes() - free_before)
-        held = self.malloc.footprint()
         self._real_batch()
-        # Replays start from here, their growth counts from `warm`.
-        self._since_warm = self.malloc.footprint() - held
+        # From here on the survey's own tools take memory; replays go on from here.
+        self._waiting = Waiting(update_cycles)
 
     def _real_batch(self) -> None:
-        """Where that is a matter of tenths of a second, update at the run's own batch size."""
-        found = self.found
-        sample = min(found.batch, WARM_SAMPLES)
-        started = time.process_time()  # a busy machine must not change the plan
-        self._update(sample)
-        seconds = (time.process_time() - started) * found.batch / sample
-        work = self._work(found.batch)
-        held = self._row_bytes() * work.rows
-        # Recurrent kernels take memory of their own that no recording sees: worth more time.
-        if seconds > (6 if self.recurrent else 1) * REAL_SECONDS or held > REAL_BYTES:
-            return
-        for _ in range(3):
-            self.meter.start()
-            self._update(found.batch)
-            found.seen = max(found.seen, self.meter.peak() - found.warm - held)
+        """Where that is a matter of tenths of a second, update at the run's own batch size.
 
-    def _iterations(self) -> int:
-        """How many rollouts to replay: not more than the run has."""
+        Matrix kernels keep buffers that depend on it, which no recording sees; where these come to
+        lie decides what malloc can give back.
+        """
+        found, warm = self.found, _own_bytes()
+        seconds, done = 0.0, 1
+        for batch in sorted({min(found.batch, n) for n in (WARM_SAMPLES, 128, found.batch)}):
+            held = self._row_bytes() * self._work(batch).rows
+            # Recurrent kernels take memory of their own that no recording sees: worth more time.
+            most = REAL_SECONDS * (3 if self.recurrent else 1)
+            if seconds * batch > most * done or held > REAL_BYTES:
+                break
+            for _ in range(REAL_UPDATES if batch == found.batch else 1):
+                self.meter.start()
+                seconds, done = self._seconds(batch), batch
+                if batch == found.batch:
+                    found.seen = max(found.seen, self.meter.own_peak() - warm - held)
+        self.rehearsal.drop_gradients()
+        gc.collect()
+        self._since_warm = max(0, _own_bytes() - warm)
+
+    def _seconds(self, batch: int) -> float:
+        """How long one small update keeps this thread busy: other processes must not count."""
+        started = time.thread_time()
+        self._update(batch, gradient_steps=2)
+        return time.thread_time() - started
+
+    def _iterations(self, events: int) -> int:
+        """How many iterations to replay: not more than the run has."""
         planned = -(-int(self.model._total_timesteps) // max(1, self.rollout))
-        return max(2, min(ITERATIONS, planned))
+        return max(2, min(ITERATIONS, planned, MOST_EVENTS // max(1, events)))
 
     def _row_bytes(self) -> int:
         """One row of the rollout buffer, all its arrays together."""
@@ -206,8 +224,8 @@ class Surveyor:
             self._kept = copy.deepcopy(buffer)
         return buffer
 
-    def _update(self, batch: int) -> None:
-        work = self._work(batch)
+    def _update(self, batch: int, gradient_steps: int = GRADIENT_STEPS) -> None:
+        work = replace(self._work(batch), gradient_steps=gradient_steps)
         buffer = self._filled(work)
         if not self.found.reset:
             self.found.reset = self.meter.now()
@@ -220,8 +238,8 @@ class Surveyor:
         for size in (small, large):
             work = self._work(size)
             buffer = self._filled(work)
-            sequences.append(allocations.record(partial(self._recorded, buffer, work)))
-            self.rehearsal.drop_gradients()
+            update = partial(self.rehearsal.update, buffer, work, marked=True)
+            sequences.append(allocations.record(update))
         envs = int(self.model.n_envs)
         if self.rehearsal.seen.whole_rollout:  # whole rows only
             small, large = (max(1, -(-n // envs)) * envs for n in (small, large))
@@ -254,10 +272,6 @@ class Surveyor:
         starts = self._filled(self._work(recorded)).episode_starts
         return max(1.0, padded_share(starts, batch) / padded_share(starts, recorded))
 
-    def _recorded(self, buffer: Any, work: Work) -> None:
-        self.rehearsal.drop_gradients()
-        self.rehearsal.update(buffer, work, marked=True)
-
     def _gather_bytes(self, small: int, large: int) -> Slope:
         """Host-side bytes of one minibatch's gathering, copies and up-casts included."""
         peaks = []
@@ -277,16 +291,22 @@ class Surveyor:
     def _replay(
         self, recorded: Sequences, batch: int, arrays: Sequence[tuple[str, int]], seeds: int
     ) -> dict[str, Growth]:
-        gather = self.found.gather.at(batch)
-        events = recorded.at(batch)
-        if self.rehearsal.on_policy:
-            flattened = self.found.flattened and int(self.model.n_envs) > 1
-            steps = on_policy_steps(
-                arrays, events, gather, self.rollout, flattened, self._iterations()
-            )
-        else:
-            steps = off_policy_steps(events, gather)
-        return replay_often(list(steps), seeds)
+        assert self._waiting is not None
+        told = {
+            "events": recorded.at(batch),
+            "gather": self.found.gather.at(batch),
+            "arrays": arrays if self.rehearsal.on_policy else None,
+            "rollout": self.rollout,
+            "flattened": self.found.flattened and int(self.model.n_envs) > 1,
+            "iterations": self._iterations(len(recorded.large)),
+        }
+        return self._waiting.replay(told, seeds)
+
+
+def _own_bytes() -> int:
+    """The RSS of this process alone."""
+    own = rollup()
+    return own.rss if own is not None else 0
 
 
 def padded_share(episode_starts: Any, batch: int) -> float:
@@ -306,6 +326,21 @@ def padded_share(episode_starts: Any, batch: int) -> float:
     return largest
 
 
+def update_cycles(
+    *,
+    events: Sequence[Event],
+    gather: int,
+    arrays: Sequence[tuple[str, int]] | None,
+    rollout: int,
+    flattened: bool,
+    iterations: int,
+) -> Iterator[Step]:
+    """What a run asks of malloc; `arrays` is None where it has a replay buffer."""
+    if arrays is None:
+        return off_policy_steps(events, gather, iterations)
+    return on_policy_steps(arrays, events, gather, rollout, flattened, iterations)
+
+
 def on_policy_steps(
     arrays: Sequence[tuple[str, int]],
     events: Sequence[Event],
@@ -316,6 +351,7 @@ def on_policy_steps(
 ) -> Iterator[Step]:
     """What a run of collect, flatten and minibatches asks of malloc, in its order."""
     held: dict[str, object] = {}
+    updates = Updates(events, gather)
     for iteration in range(iterations):
         yield Moment("rollout")
         for name, size in arrays:
@@ -332,37 +368,50 @@ def on_policy_steps(
                 held[name] = ("flat", name, iteration)
         yield Moment("update.minibatch")
         yield Alloc(("indices", iteration), 8 * rollout)
-        yield from update_steps(events, gather, iteration)
+        yield from updates.steps(iteration)
         yield Free(("indices", iteration))
 
 
-def off_policy_steps(events: Sequence[Event], gather: int) -> Iterator[Step]:
+def off_policy_steps(events: Sequence[Event], gather: int, iterations: int) -> Iterator[Step]:
     """Gradient steps on sampled minibatches; the replay buffer is there already."""
-    for iteration in range(ITERATIONS):
+    updates = Updates(events, gather)
+    for iteration in range(iterations):
         yield Moment("rollout")
         yield Moment("update.minibatch")
-        yield from update_steps(events, gather, iteration)
+        yield from updates.steps(iteration)
     yield Moment("rollout")
 
 
-def update_steps(events: Sequence[Event], gather: int, iteration: int) -> Iterator[Step]:
-    """One recorded update; what it leaves alive is released at its end, as the next would."""
-    live: set[int] = set()
-    gathering = 0
-    for event in events:
-        if event.marker == "gather":
-            gathering += 1
-            yield Alloc(("gather", iteration, gathering), gather)
-        elif event.marker == "gathered":
-            yield Free(("gather", iteration, gathering))
-        if event.free:
-            live.discard(event.block)
-            yield Free((iteration, event.block))
-        else:
-            live.add(event.block)
-            yield Alloc((iteration, event.block), event.bytes, aligned=True)
-    for block in sorted(live):
-        yield Free((iteration, block))
+class Updates:
+    """One recorded update after the other; each releases what the one before left, where it did."""
+
+    def __init__(self, events: Sequence[Event], gather: int) -> None:
+        self.events = events
+        self.gather = gather
+        self.left: dict[int, list[object]] = {}  # by size: gradients, above all
+
+    def steps(self, iteration: int) -> Iterator[Step]:
+        live: dict[int, int] = {}
+        gathering = 0
+        for event in self.events:
+            if event.marker == "gather":
+                gathering += 1
+                yield Alloc(("gather", iteration, gathering), self.gather)
+            elif event.marker == "gathered":
+                yield Free(("gather", iteration, gathering))
+            if event.block == EARLIER:
+                if same := self.left.get(event.bytes):
+                    yield Free(same.pop(0))
+            elif event.free:
+                del live[event.block]
+                yield Free((iteration, event.block))
+            else:
+                live[event.block] = event.bytes
+                yield Alloc((iteration, event.block), event.bytes, aligned=True)
+        yield from (Free(name) for same in self.left.values() for name in same)
+        self.left = {}
+        for block, size in live.items():
+            self.left.setdefault(size, []).append((iteration, block))
 
 
 def _slope(batch: int, bytes_at: Any) -> Slope:

@@ -18,9 +18,9 @@ from typing import Any
 from memfit.measure import allocations
 from memfit.measure.allocations import GATHER, GATHERED, Sequences
 from memfit.measure.cycle import Array, Cycle, live_peak, run_steps
-from memfit.measure.long_replay import Waiting
 from memfit.measure.proc import PeakMeter, rollup
 from memfit.measure.replay import Growth, Malloc
+from memfit.measure.waiting import Waiting
 from memfit.model import Slope
 
 # A small step should cost little memory and time, yet be large enough that kernels choose the same
@@ -93,7 +93,7 @@ class TorchSurveyor:
         found.warm = found.reset = self.meter.now()
         found.retained = max(0, self.malloc.free_bytes() - free_before)
         # From here on the survey's own tools take memory, so nothing is read any more.
-        self.waiting = Waiting(2 * SEEDS, run_steps)
+        self.waiting = Waiting(run_steps)
         found.seen = self._see(full)
         updates = self._record(self._update_twice, self._small_batches(full.width))
         found.matched_share = updates.matched_share
@@ -162,7 +162,7 @@ class TorchSurveyor:
         return time.process_time() - started
 
     def _own_bytes(self) -> int:
-        """This process alone: the waiting forks share its pages."""
+        """This process alone: the waiting fork shares its pages."""
         own = rollup()
         return own.rss if own is not None else 0
 
