@@ -23,7 +23,7 @@ def predict(case: Case, *, probe: bool) -> dict[str, Any]:
     command += ["--probe"] if probe else []
     command += [str(case.path), "--", *case.args]
     with tempfile.TemporaryDirectory() as cache:
-        done = run(command, {"PYTHONPATH": _python_path(), "XDG_CACHE_HOME": cache})
+        done = run(command, {"PYTHONPATH": _python_path(), "XDG_CACHE_HOME": cache}, every_s=0.5)
     answer, why = _answer(done)
     return {
         "ok": answer is not None,

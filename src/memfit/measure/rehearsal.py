@@ -54,6 +54,7 @@ class Sb3Rehearsal:
         self.on_policy = hasattr(model, "rollout_buffer")
         self.seen = Seen()
         self.deadline = float("inf")
+        self.on_first_minibatch: Callable[[], None] = lambda: None
         self.collecting = False  # whose code is at fault if it raises: the env's or ours
         model.tensorboard_log = None
         model.verbose = 0
@@ -171,8 +172,12 @@ class Sb3Rehearsal:
 
     def _few(self, minibatches: Any, most: int) -> Iterator[Any]:
         """The first minibatches, fewer where time runs out; none is held here."""
-        for _ in range(most):
-            yield from itertools.islice(minibatches, 1)
+        for number in range(most):
+            for minibatch in itertools.islice(minibatches, 1):
+                if number == 0:
+                    self.on_first_minibatch()
+                yield minibatch
+                del minibatch
             if time.perf_counter() > self.deadline:
                 return
 

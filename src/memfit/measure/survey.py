@@ -33,7 +33,7 @@ WARM_SAMPLES = 16
 MINIBATCHES = 2
 # An update at the run's own batch size is better than any replay of it, where it is this cheap.
 REAL_SECONDS = 0.6
-REAL_BYTES = 64 * 2**20
+REAL_BYTES = 16 * 2**20
 REAL_UPDATES = 3
 # What comes and goes in a run is replayed so often, or as often as so many events allow.
 ITERATIONS = 6
@@ -122,6 +122,7 @@ class Surveyor:
         """
         found, warm = self.found, _own_bytes()
         seconds, done = 0.0, 1
+        self.rehearsal.on_first_minibatch = self.meter.start  # the flatten copy is over then
         for batch in sorted({min(found.batch, n) for n in (WARM_SAMPLES, 128, found.batch)}):
             held = self._row_bytes() * self._work(batch).rows
             # Recurrent kernels take memory of their own that no recording sees: worth more time.
@@ -133,6 +134,7 @@ class Surveyor:
                 seconds, done = self._seconds(batch), batch
                 if batch == found.batch:
                     found.seen = max(found.seen, self.meter.own_peak() - warm - held)
+        self.rehearsal.on_first_minibatch = lambda: None
         self.rehearsal.drop_gradients()
         gc.collect()
         self._since_warm = max(0, _own_bytes() - warm)
