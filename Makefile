@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test demo bench-accuracy clean
+.PHONY: help install lint types test demo bench-accuracy bench-scale clean
 
 help:  ## show these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,11 @@ demo: install  ## plan a real training, run it a little, show predicted beside m
 bench-accuracy: install  ## predicted against measured peaks over many configurations (long)
 	for stage in truth plan probe baselines table; do \
 		$(BIN)/python -m benchmarks.accuracy $$stage || exit 1; \
+	done
+
+bench-scale: install  ## how many agents fit, as described and made to fit, up to a million (long)
+	for stage in slopes learning million table; do \
+		$(BIN)/python -m benchmarks.scale $$stage || exit 1; \
 	done
 
 clean:  ## remove .venv, caches and build output

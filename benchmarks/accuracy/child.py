@@ -148,6 +148,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     limit_seconds: float = LIMIT_SECONDS,
     every_s: float = MAIN_EVERY_S,
+    limit_bytes: int = LIMIT_BYTES,
 ) -> Run:
     """Run a command in a temporary folder to its end, or to a limit, and measure its tree.
 
@@ -169,7 +170,7 @@ def run(
             _running.add(child)
             sampler = _Sampler(child.pid)
             try:
-                stopped = _watch(child, sampler, start, limit_seconds, every_s)
+                stopped = _watch(child, sampler, start, limit_seconds, limit_bytes, every_s)
                 seconds = time.monotonic() - start
             finally:
                 _end(child)
@@ -197,13 +198,14 @@ def _watch(
     sampler: _Sampler,
     start: float,
     limit_seconds: float,
+    limit_bytes: int,
     every_s: float,
 ) -> str | None:
     while child.poll() is None:
         now = time.monotonic()
         sampler.sample(now)
-        if sampler.peak.pss > LIMIT_BYTES:
-            return f"stopped above {LIMIT_BYTES >> 30} GiB"
+        if sampler.peak.pss > limit_bytes:
+            return f"stopped above {limit_bytes >> 30} GiB"
         if now - start > limit_seconds:
             return f"stopped after {limit_seconds:.0f} s"
         cost = time.monotonic() - now

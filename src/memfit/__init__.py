@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 # costs next to nothing.
 _HOMES = {
     "plan": "memfit.api",
+    "sweep": "memfit.api",
     "demo": "memfit.api",
     "Plan": "memfit.model",
     "Ledger": "memfit.model",
@@ -34,10 +35,11 @@ __all__ = [
     "format_bytes",
     "parse_bytes",
     "plan",
+    "sweep",
 ]
 
 if TYPE_CHECKING:
-    from memfit.api import demo, plan
+    from memfit.api import demo, plan, sweep
     from memfit.errors import MemfitError
     from memfit.model import Component, Ledger, Plan, RunSpec, Size
     from memfit.sources.torch import TorchRun

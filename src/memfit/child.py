@@ -19,7 +19,7 @@ from typing import Any
 
 from memfit.errors import SpecError
 from memfit.measure.proc import PeakMeter
-from memfit.sources import failure, hooks
+from memfit.sources import failure, hooks, script
 from memfit.sources.confine import confine, end_with_parent
 from memfit.sources.shield import Shield
 
@@ -231,6 +231,8 @@ class Child:
             readings["save_bytes"] = save_bytes(model, Path(self.job["scratch"]))
         if any(c.saves_replay_buffer for c in spec.callbacks):
             readings["pickled_copies"] = pickled_copies(Path(self.job["scratch"]))
+        if self.job["kind"] == "script":
+            spec = replace(spec, notes=(*spec.notes, *script.notes(Path(self.job["target"]))))
         return {"spec": asdict(spec), "readings": readings}
 
     def rehearse(

@@ -78,7 +78,7 @@ class User:
         assert outcome.out == ""
         assert outcome.message.startswith(("memfit: ", "Error: ")), outcome.err
         assert outcome.err.count("memfit: ") <= 1, outcome.err
-        for own in ("memfit/child.py", "memfit/sources", "memfit/api.py", "runpy"):
+        for own in ("memfit/child.py", "memfit/sources", "memfit/api/", "runpy"):
             assert own not in outcome.err, outcome.err
         return outcome
 

@@ -9,7 +9,7 @@ from memfit.model import EvidenceKind, Ledger, Readings
 _SPREAD = {
     EvidenceKind.MEASURED: 20,
     EvidenceKind.DERIVED: 10,
-    EvidenceKind.PROBED: 120,
+    EvidenceKind.PROBED: 200,
     EvidenceKind.ASSUMED: 500,
 }
 _FLOOR = 8 * 2**20

@@ -15,6 +15,7 @@ import typer
 from memfit.cli.demo import demo
 from memfit.cli.messages import report
 from memfit.cli.plan import SETTINGS, plan
+from memfit.cli.sweep import sweep
 from memfit.errors import MemfitError
 
 # Plain help loads nothing of rich, so that it answers at once.
@@ -26,6 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command(context_settings=SETTINGS)(plan)
+app.command()(sweep)
 app.command()(demo)
 
 
@@ -46,9 +48,11 @@ def memfit(
     """Will this reinforcement-learning run fit into memory? Find out before it starts.
 
     \b
-    memfit plan train.py           predict the peak of a training script
-    memfit plan run.toml           the same from a run spec
-    memfit demo                    plan a real training, run it, compare
+    memfit plan train.py                       predict the peak of a training script
+    memfit plan run.toml                       the same from a run spec
+    memfit sweep --over n=1..64 -- CMD {n}     measure a program's peak over a setting
+    memfit demo                                plan a real training, run it, compare
+    memfit demo drone                          the same with a reference system
 
     Exit codes: 0 well, 1 the target itself failed, 2 bad usage or input, 3 does not fit.
     """

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from memfit.cli.messages import progress
 from memfit.cli.output import Format, FormatOption, OutputOption, QuietOption, check_output, emit
 
 
 def demo(
+    system: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SYSTEM]",
+            help="A reference system: drone. Without one, a small stable-baselines3 training.",
+            show_default=False,
+        ),
+    ] = None,
     form: FormatOption = Format.TERMINAL,
     output: OutputOption = None,
     quiet: QuietOption = False,
@@ -18,12 +30,22 @@ def demo(
     \b
     Examples:
       memfit demo
+      memfit demo drone
       memfit demo --format md -o demo.md
     """
     check_output(output)
 
     from memfit import api, render
 
+    if system is not None:
+        shown = api.demo_system(system, progress=progress(quiet=quiet))
+        emit(
+            form,
+            output,
+            blocks=lambda: render.system_demo_blocks(shown),
+            data=lambda: render.system_demo_json(shown),
+        )
+        return
     result = api.demo(progress=progress(quiet=quiet))
     emit(
         form,

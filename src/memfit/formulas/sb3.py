@@ -45,7 +45,6 @@ def ledger(spec: RunSpec, readings: Readings) -> Ledger:
         *_callbacks(spec, readings),
     ]
     components.extend(_slack(spec, readings, components))
-    components.extend(_recurrent_kernels(spec, readings))
     kept = (_only(c, phases) for c in components)
     return Ledger(components=tuple(c for c in kept if c.phases), knobs=dict(spec.knobs))
 
@@ -257,19 +256,6 @@ def _update(spec: RunSpec, readings: Readings) -> Iterator[Component]:
         phases=(MINIBATCH,),
         evidence=_scratch_evidence(readings),
     )
-
-
-def _recurrent_kernels(spec: RunSpec, readings: Readings) -> Iterator[Component]:
-    """Recurrent kernels keep memory of their own for each shape of sequence that they meet."""
-    if any("_states_" in array.name for array in spec.arrays) and not readings.seen:
-        where = "kernels' own memory, which no recording sees: as much as the update's tensors"
-        yield Component(
-            name="update.recurrent_kernels",
-            kind=Kind.SCRATCH,
-            size=maximum(line(readings.live, batch_unit(spec, readings)), 0),
-            phases=TRAINING,
-            evidence=Evidence(kind=EvidenceKind.ASSUMED, where=where),
-        )
 
 
 def _scratch_evidence(readings: Readings) -> Evidence:

@@ -146,8 +146,16 @@ class PeakMeter:
         return total + max(0, mark - own.rss)
 
 
-def _status(field: str) -> int:
-    with open("/proc/self/status") as file:
+def high_water(pid: int) -> int:
+    """The most that a process has held, as the kernel remembers it; 0 where it is gone."""
+    try:
+        return _status("VmHWM", pid)
+    except (OSError, ValueError):
+        return 0
+
+
+def _status(field: str, pid: int | str = "self") -> int:
+    with open(f"/proc/{pid}/status") as file:
         for line in file:
             if line.startswith(field + ":"):
                 return int(line.split()[1]) * 1024

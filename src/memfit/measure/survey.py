@@ -12,7 +12,7 @@ import gc
 import time
 import tracemalloc
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 from memfit.measure import allocations, trace
 from memfit.measure.allocations import EARLIER, Event, Sequences
 from memfit.measure.proc import PeakMeter, rollup
-from memfit.measure.rehearsal import GRADIENT_STEPS, Sb3Rehearsal, Work, arrays_of
+from memfit.measure.rehearsal import Sb3Rehearsal, Work, arrays_of
 from memfit.measure.replay import SEEDS, Alloc, Free, Growth, Malloc, Moment, Step
 from memfit.measure.waiting import Waiting
 from memfit.model import NO_SLOPE, Slope
@@ -35,8 +35,9 @@ MINIBATCHES = 2
 REAL_SECONDS = 0.6
 REAL_BYTES = 16 * 2**20
 REAL_UPDATES = 3
-# What comes and goes in a run is replayed so often, or as often as so many events allow.
-ITERATIONS = 6
+# What comes and goes in a run is replayed so often (a rollout is many minibatches, a gradient step
+# is one), or as often as so many events allow.
+ROLLOUTS, GRADIENT_STEPS = 3, 12
 MOST_EVENTS = 12_000
 
 
@@ -110,45 +111,57 @@ class Surveyor:
         gc.collect()
         found.warm = self.meter.now()
         found.retained = max(0, self.malloc.free_bytes() - free_before)
-        self._real_batch()
-        # From here on the survey's own tools take memory; replays go on from here.
+        # From here on the survey's own tools take memory; replays go on from here, or from where
+        # updates at the real batch size leave the heap.
         self._waiting = Waiting(update_cycles)
+        if self._real_batch():
+            self._waiting.dismiss()
+            self._waiting = Waiting(update_cycles)
 
-    def _real_batch(self) -> None:
+    def _real_batch(self) -> bool:
         """Where that is a matter of tenths of a second, update at the run's own batch size.
 
         Matrix kernels keep buffers that depend on it, which no recording sees; where these come to
-        lie decides what malloc can give back.
+        lie decides what malloc can give back. False where it would take too long.
         """
         found, warm = self.found, _own_bytes()
+        most = REAL_SECONDS * (4 if self.recurrent else 1)
         seconds, done = 0.0, 1
         self.rehearsal.on_first_minibatch = self.meter.start  # the flatten copy is over then
         for batch in sorted({min(found.batch, n) for n in (WARM_SAMPLES, 128, found.batch)}):
             held = self._row_bytes() * self._work(batch).rows
-            # Recurrent kernels take memory of their own that no recording sees: worth more time.
-            most = REAL_SECONDS * (3 if self.recurrent else 1)
-            if seconds * batch > most * done or held > REAL_BYTES:
+            # Half of what a small update takes does not grow with it.
+            share = 0.5 if done == WARM_SAMPLES else 1.0
+            if share * seconds * batch > most * done or held > REAL_BYTES:
                 break
-            for _ in range(REAL_UPDATES if batch == found.batch else 1):
+            times = []
+            for _ in range(REAL_UPDATES):
                 self.meter.start()
-                seconds, done = self._seconds(batch), batch
+                times.append(self._seconds(batch))
                 if batch == found.batch:
                     found.seen = max(found.seen, self.meter.own_peak() - warm - held)
+                elif len(times) == 2:  # the first is slowed down by the fork before it
+                    break
+            seconds, done = min(times), batch
         self.rehearsal.on_first_minibatch = lambda: None
         self.rehearsal.drop_gradients()
         gc.collect()
-        self._since_warm = max(0, _own_bytes() - warm)
+        if done == found.batch:
+            self._since_warm = max(0, _own_bytes() - warm)
+        return done == found.batch
 
     def _seconds(self, batch: int) -> float:
         """How long one small update keeps this thread busy: other processes must not count."""
         started = time.thread_time()
-        self._update(batch, gradient_steps=2)
+        self._update(batch)
         return time.thread_time() - started
 
     def _iterations(self, events: int) -> int:
         """How many iterations to replay: not more than the run has."""
-        planned = -(-int(self.model._total_timesteps) // max(1, self.rollout))
-        return max(2, min(ITERATIONS, planned, MOST_EVENTS // max(1, events)))
+        most = GRADIENT_STEPS
+        if self.rehearsal.on_policy:
+            most = min(ROLLOUTS, -(-int(self.model._total_timesteps) // self.rollout))
+        return max(2, min(most, MOST_EVENTS // max(1, events)))
 
     def _row_bytes(self) -> int:
         """One row of the rollout buffer, all its arrays together."""
@@ -212,6 +225,7 @@ class Surveyor:
             env_seconds=0.25,
             minibatches=MINIBATCHES,
             epochs=1,
+            gradient_steps=2 * int(getattr(self.model, "policy_delay", 1)),
         )
 
     def _filled(self, work: Work) -> Any:
@@ -226,8 +240,8 @@ class Surveyor:
             self._kept = copy.deepcopy(buffer)
         return buffer
 
-    def _update(self, batch: int, gradient_steps: int = GRADIENT_STEPS) -> None:
-        work = replace(self._work(batch), gradient_steps=gradient_steps)
+    def _update(self, batch: int) -> None:
+        work = self._work(batch)
         buffer = self._filled(work)
         if not self.found.reset:
             self.found.reset = self.meter.now()

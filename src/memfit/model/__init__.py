@@ -1,6 +1,6 @@
 """The nouns of memfit: sizes, components, ledgers, run specs and plans. Standard library only."""
 
-from memfit.model.demo import Compared, Demo
+from memfit.model.demo import Compared, Demo, SystemDemo, SystemRun
 from memfit.model.evidence import Evidence, EvidenceKind
 from memfit.model.expression import names_in, parse_size
 from memfit.model.finding import Advice, Finding, Fix, Severity
@@ -17,6 +17,7 @@ from memfit.model.runspec import (
     VecEnvSpec,
 )
 from memfit.model.size import Size, ceil_div, const, knob, maximum, minimum, size
+from memfit.model.sweep import Line, Outcome, Point, Sweep
 
 __all__ = [
     "NO_SLOPE",
@@ -36,16 +37,22 @@ __all__ = [
     "Kind",
     "Ledger",
     "Limit",
+    "Line",
     "NetworkSpec",
+    "Outcome",
     "Peak",
     "Place",
     "Plan",
+    "Point",
     "Readings",
     "Rehearsed",
     "RunSpec",
     "Severity",
     "Size",
     "Slope",
+    "Sweep",
+    "SystemDemo",
+    "SystemRun",
     "UpdateSpec",
     "VecEnvSpec",
     "WorkerReading",

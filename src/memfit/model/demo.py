@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memfit.model.plan import Plan
+from memfit.model.sweep import Line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,4 +27,26 @@ class Demo:
     rows: tuple[Compared, ...]
     peak: Compared
     updates: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemRun:
+    """A reference system at one size: its plan, and what it really took."""
+
+    training: str
+    agents: int
+    predicted: int
+    upper: int
+    measured: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemDemo:
+    """The answer of `memfit demo SYSTEM`; a predicted and a measured line for each training."""
+
+    system: str
+    runs: tuple[SystemRun, ...]
+    lines: Mapping[str, tuple[Line | None, Line | None]]
     seconds: float

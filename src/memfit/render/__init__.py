@@ -1,10 +1,11 @@
 """Results for people and programs: blocks, then terminal, Markdown or JSON. No arithmetic."""
 
 from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
-from memfit.render.demo import demo_blocks, demo_json
+from memfit.render.demo import demo_blocks, demo_json, system_demo_blocks, system_demo_json
 from memfit.render.markdown import to_markdown
 from memfit.render.plan import plan_blocks
 from memfit.render.plan_json import plan_json
+from memfit.render.sweep import sweep_blocks, sweep_json
 from memfit.render.terminal import to_terminal
 
 __all__ = [
@@ -20,6 +21,10 @@ __all__ = [
     "demo_json",
     "plan_blocks",
     "plan_json",
+    "sweep_blocks",
+    "sweep_json",
+    "system_demo_blocks",
+    "system_demo_json",
     "to_markdown",
     "to_terminal",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from memfit.model import Compared, Demo
+from memfit.model import Compared, Demo, Line, SystemDemo
 from memfit.render.blocks import Block, Column, Heading, Table, Text
 from memfit.render.plan import plan_blocks
 from memfit.units import format_bytes
@@ -63,4 +63,86 @@ def _row(row: Compared) -> dict[str, Any]:
         "name": row.name,
         "predicted_bytes": row.predicted,
         "measured_bytes": row.measured,
+    }
+
+
+def system_demo_blocks(demo: SystemDemo) -> list[Block]:
+    """Each size of a reference system, then what an agent adds."""
+    runs = Table(
+        columns=(
+            Column(name="training"),
+            Column(name="agents", number=True),
+            Column(name="predicted", number=True),
+            Column(name="at most", number=True),
+            Column(name="measured", number=True),
+            Column(name="error", number=True),
+            Column(name="seconds", number=True),
+        ),
+        rows=tuple(
+            (
+                run.training,
+                f"{run.agents:,}",
+                format_bytes(run.predicted),
+                format_bytes(run.upper),
+                format_bytes(run.measured),
+                f"{(run.predicted - run.measured) / run.measured:+.1%}",
+                f"{run.seconds:.0f}",
+            )
+            for run in demo.runs
+        ),
+    )
+    lines = Table(
+        columns=(
+            Column(name="training"),
+            Column(name="an agent, predicted", number=True),
+            Column(name="an agent, measured", number=True),
+            Column(name="fixed, measured", number=True),
+        ),
+        rows=tuple(
+            (name, _each(predicted), _each(measured), _fixed(measured))
+            for name, (predicted, measured) in demo.lines.items()
+        ),
+    )
+    return [
+        Heading(text=f"The {demo.system} system: predicted beside measured"),
+        runs,
+        Heading(text="What each agent adds"),
+        lines,
+        Text(text=f"The whole demonstration took {demo.seconds:.0f} s."),
+    ]
+
+
+def _each(line: Line | None) -> str:
+    return "-" if line is None else format_bytes(round(line.bytes_per_unit))
+
+
+def _fixed(line: Line | None) -> str:
+    return "-" if line is None else format_bytes(line.fixed_bytes)
+
+
+def system_demo_json(demo: SystemDemo) -> dict[str, Any]:
+    """The comparison for programs."""
+    return {
+        "schema": 1,
+        "kind": "demo",
+        "system": demo.system,
+        "runs": [
+            {
+                "training": run.training,
+                "agents": run.agents,
+                "predicted_bytes": run.predicted,
+                "upper_bytes": run.upper,
+                "measured_bytes": run.measured,
+                "seconds": round(run.seconds, 3),
+            }
+            for run in demo.runs
+        ],
+        "bytes_per_agent": {
+            name: {
+                "predicted": predicted and predicted.bytes_per_unit,
+                "measured": measured and measured.bytes_per_unit,
+            }
+            for name, (predicted, measured) in demo.lines.items()
+        },
+        "seconds": round(demo.seconds, 3),
     }

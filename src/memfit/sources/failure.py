@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
+import textwrap
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,11 @@ def passed_through(error: BaseException, file: str) -> bool:
     """Whether a function of this file of memfit's sources had called what failed."""
     wanted = str(_MEMFIT / "sources" / file)
     return any(frame.filename == wanted for frame in traceback.extract_tb(error.__traceback__))
+
+
+def one_line(error: BaseException) -> str:
+    """What an exception says, as a part of a message."""
+    return textwrap.shorten(f"{type(error).__name__}: {error}", 300).rstrip(".")
 
 
 def missing_extra(error: BaseException) -> tuple[str, str] | None:

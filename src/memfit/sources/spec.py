@@ -12,14 +12,36 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+)
 
 from memfit.errors import MissingExtra, SpecError, Unsupported, UsageError
-from memfit.sources.spec_checks import LARGEST_ARRAY, LARGEST_KNOB, explain, problems
+from memfit.sources.spec_checks import (
+    FACTORY,
+    LARGEST_ARRAY,
+    LARGEST_KNOB,
+    LIST,
+    MODULE,
+    NAME,
+    TABLE,
+    WORD,
+    explain,
+    own_knobs,
+    problems,
+    shown,
+)
 from memfit.units import parse_bytes
 
 SCHEMA = 1
 SHIPPED = Path(__file__).parent.parent / "specs"
+_DEEPEST = 32
 
 ALGORITHMS = {
     **dict.fromkeys(("PPO", "A2C", "DQN", "SAC", "TD3", "DDPG"), "stable_baselines3"),
@@ -28,10 +50,11 @@ ALGORITHMS = {
     ),
 }
 _MODULES = {"stable-baselines3": ("stable_baselines3", "sb3"), "torch": ("torch", "torch")}
+_FILE_ONLY = "train_freq"  # the one knob that a plan does not state its formulas over
 
 Knob = Annotated[int, Field(ge=1, le=LARGEST_KNOB)]
 Count = Annotated[int, Field(ge=0, le=LARGEST_KNOB)]
-Expression = int | str
+Number = Annotated[float, Field(allow_inf_nan=False)]
 Axes = Annotated[list[Annotated[int, Field(ge=1, le=LARGEST_ARRAY)]], Field(max_length=16)]
 Dtype = Literal[
     "float64",
@@ -47,7 +70,7 @@ Dtype = Literal[
     "uint64",
     "bool",
 ]
-Imports = list[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]]
+Imports = list[Annotated[str, Field(pattern=MODULE)]]
 Phase = Literal["build", "rollout", "update"]
 
 
@@ -61,7 +84,25 @@ def _amount(value: Any) -> Any:
         raise ValueError(str(error)) from None
 
 
+def _expression(value: Any) -> Any:
+    if type(value) not in (int, str):
+        raise ValueError(
+            f"{shown(value)} is no size: write a whole number or an expression, "
+            'such as "agents * steps"'
+        )
+    return value
+
+
+def _branch(value: Any) -> str:
+    return TABLE if isinstance(value, dict) else LIST
+
+
 Amount = Annotated[Annotated[int, Field(ge=0, le=LARGEST_ARRAY)], BeforeValidator(_amount)]
+Expression = Annotated[int | str, BeforeValidator(_expression)]
+NetArch = Annotated[
+    Annotated[list[Knob], Tag(LIST)] | Annotated[dict[str, list[Knob]], Tag(TABLE)],
+    Discriminator(_branch),
+]
 
 
 class Strict(BaseModel):
@@ -78,8 +119,8 @@ class Space(Strict):
     discrete: Knob | None = None
     multidiscrete: Axes | None = None
     multibinary: Knob | None = None
-    low: float | None = None
-    high: float | None = None
+    low: Number | None = None
+    high: Number | None = None
 
 
 class Sb3Knobs(Strict):
@@ -90,12 +131,12 @@ class Sb3Knobs(Strict):
     n_epochs: Knob | None = None
     buffer_size: Knob | None = None
     learning_starts: Count | None = None
-    gradient_steps: Knob | None = None
+    gradient_steps: Annotated[int, Field(ge=-1, le=LARGEST_KNOB)] | None = None
     train_freq: Knob | None = None
 
 
 class PolicyOptions(Strict):
-    net_arch: list[Knob] | dict[str, list[Knob]] | None = None
+    net_arch: NetArch | None = None
     features_dim: Knob | None = None
     n_critics: Knob | None = None
     n_quantiles: Knob | None = None
@@ -157,21 +198,21 @@ class Layer(BaseModel):
 
 
 class Network(Strict):
-    name: str = Field(min_length=1, pattern=r"^[A-Za-z][\w.]*$")
+    name: str = Field(pattern=NAME)
     layers: list[Layer] = []
-    factory: str = Field(default="", pattern=r"^$|^[\w.]+:\w+$")
+    factory: str = Field(default="", pattern=FACTORY)
     input: list[Expression] = []
     dtype: Dtype = "float32"
     after: str = ""
     target: str = ""
-    loss: str = Field(default="sum", pattern=r"^\w+$")
-    optimizer: str = Field(default="Adam", pattern=r"^\w+$")
+    loss: str = Field(default="sum", pattern=WORD)
+    optimizer: str = Field(default="Adam", pattern=WORD)
     rollout: Literal["kept", "dropped", "none"] = "kept"
     copies: Annotated[int, Field(ge=0, le=64)] = 0
 
 
 class HeldArray(Strict):
-    name: str = Field(min_length=1, pattern=r"^[A-Za-z][\w.]*$")
+    name: str = Field(pattern=NAME)
     shape: list[Expression] = Field(min_length=1, max_length=16)
     dtype: Dtype = "float32"
     kind: Literal["env state", "buffer", "copies", "scratch"] = "buffer"
@@ -206,11 +247,14 @@ class TorchFile(Strict):
 
 def find(path: Path) -> Path:
     """The spec of that name: a file, or one that memfit ships (`drone.toml`)."""
-    if path.is_file():
-        return path
     shipped = SHIPPED / path.name
-    if path.parent == Path() and shipped.is_file():
-        return shipped
+    try:
+        if path.is_file():
+            return path
+        if path.parent == Path() and shipped.is_file():
+            return shipped
+    except OSError as error:
+        raise _unreadable(path, error) from None
     known = ", ".join(sorted(p.name for p in SHIPPED.glob("*.toml")))
     raise SpecError(f"there is no run spec {path}: name a file, or one that memfit ships ({known})")
 
@@ -227,7 +271,7 @@ def load(path: Path, knobs: Mapping[str, int] | None = None) -> dict[str, Any]:
     _check_library(path, facts)
     if facts["library"] != "torch":
         facts["module"] = ALGORITHMS[facts["algorithm"]]
-    missing = [name for name in facts["imports"] if importlib.util.find_spec(name) is None]
+    missing = [name for name in facts["imports"] if not _installed(name)]
     facts["imports"] = [name for name in facts["imports"] if name not in missing]
     facts["notes"] = [
         f"{name} is not installed here: what the run's import of it costs is not counted"
@@ -238,42 +282,66 @@ def load(path: Path, knobs: Mapping[str, int] | None = None) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        _check_plain(data)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path} is not valid TOML: {error}. Mend that line") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"{path} cannot be read: {error}. Name a text file in TOML") from None
+        raise _unreadable(path, error) from None
+    except (ValueError, RecursionError):
+        raise SpecError(
+            f"{path} has a whole number of more than 64 bits, or more than {_DEEPEST} lists or "
+            "tables in each other: write it smaller"
+        ) from None
+    return data
+
+
+def _unreadable(path: Path, error: Exception) -> SpecError:
+    return SpecError(f"{path} cannot be read: {error}. Name a text file in TOML")
+
+
+def _check_plain(value: Any, depth: int = 0) -> None:
+    """Refuse what is lawful TOML for Python's reader and too much for all that comes after."""
+    if depth > _DEEPEST or (isinstance(value, int) and value.bit_length() > 63):
+        raise ValueError
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for one in inner:
+        _check_plain(one, depth + 1)
 
 
 def _check_head(path: Path, data: Mapping[str, Any]) -> None:
-    if data.get("schema") != SCHEMA:
+    schema, library, algorithm = (data.get(name) for name in ("schema", "library", "algorithm"))
+    if type(schema) is not int or schema != SCHEMA:
+        said = shown(schema) if "schema" in data else "missing"
         raise SpecError(
-            f"{path}: schema is {data.get('schema', 'missing')!r}, and this memfit reads schema "
-            f"{SCHEMA}: write schema = {SCHEMA} as the first line"
+            f"{path}: schema is {said}, and this memfit reads schema {SCHEMA}: "
+            f"write schema = {SCHEMA} as the first line"
         )
-    library = data.get("library")
-    if library not in _MODULES:
-        raise Unsupported(
-            f"{path}: library is {library!r}, which memfit does not know: "
-            f"use one of {', '.join(_MODULES)}"
-        )
-    algorithm = data.get("algorithm")
+    if not isinstance(library, str) or library not in _MODULES:
+        said = f"{shown(library)}, which memfit does not know" if "library" in data else "missing"
+        raise Unsupported(f"{path}: library is {said}: use one of {', '.join(_MODULES)}")
     if library != "torch" and isinstance(algorithm, str) and algorithm not in ALGORITHMS:
         raise Unsupported(
-            f"{path}: algorithm is {algorithm!r}, which memfit does not know: "
+            f"{path}: algorithm is {shown(algorithm)}, which memfit does not know: "
             f"use one of {', '.join(ALGORITHMS)}"
         )
 
 
 def _change(path: Path, data: dict[str, Any], knobs: Mapping[str, int]) -> None:
-    if not knobs:
-        return
-    known = data.get("knobs", {})
-    allowed = Sb3Knobs.model_fields if data["library"] != "torch" else known
-    if unknown := sorted(set(knobs) - set(allowed)):
-        raise UsageError(
-            f"{path} has no setting {', '.join(unknown)}: it has {', '.join(sorted(known))}"
-        )
+    known, algorithm = data.get("knobs", {}), data.get("algorithm")
+    is_torch = data["library"] == "torch"
+    if not isinstance(known, dict) or not (is_torch or isinstance(algorithm, str)):
+        return  # the schema says what is wrong
+    if is_torch:
+        own = set(known)
+    else:
+        own = {"n_envs", "total_timesteps", *own_knobs(algorithm)}
+        if _FILE_ONLY in own & set(knobs):
+            raise UsageError(f"{path}: --set cannot change {_FILE_ONLY}: change it in the file")
+        own.discard(_FILE_ONLY)
+    if unknown := sorted(set(knobs) - own):
+        todo = f"use one of {', '.join(sorted(own))}" if own else "name it in its [knobs]"
+        raise UsageError(f"{path} has no setting {', '.join(unknown)}: {todo}")
     data["knobs"] = {**known, **knobs}
 
 
@@ -297,7 +365,14 @@ def _check_library(path: Path, facts: Mapping[str, Any]) -> None:
     module, extra = _MODULES[facts["library"]]
     needed = {module, ALGORITHMS.get(facts.get("algorithm", ""), module)}
     for name in sorted(needed):
-        if importlib.util.find_spec(name) is None:
+        if not _installed(name):
             raise MissingExtra(
                 f"{path} needs {name}, which is not installed: pip install 'memfit[{extra}]'"
             )
+
+
+def _installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ValueError:  # a module that is loaded already, and from no file: `__main__`
+        return True

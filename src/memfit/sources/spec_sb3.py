@@ -13,6 +13,7 @@ from typing import Any
 
 from memfit.errors import SpecError
 from memfit.sources import stub
+from memfit.sources.failure import one_line
 
 _CONSTRUCTOR = (
     "n_steps",
@@ -27,11 +28,13 @@ _CONSTRUCTOR = (
 
 def learn(facts: Mapping[str, Any], scratch: Path) -> None:
     """Build the run and call its `learn`, which does not return in a survey."""
-    algorithm = getattr(importlib.import_module(facts["module"]), facts["algorithm"])
+    algorithm = getattr(importlib.import_module(facts["module"]), facts["algorithm"], None)
+    if algorithm is None:
+        raise SpecError(f"the installed {facts['module']} has no {facts['algorithm']}")
     try:
         model, callbacks = _build(facts, algorithm, scratch)
     except Exception as error:
-        raise SpecError(f"{facts['algorithm']} refuses this run: {error}") from error
+        raise SpecError(f"{facts['algorithm']} refuses this run: {one_line(error)}") from error
     model.learn(facts["knobs"]["total_timesteps"], callback=callbacks or None)
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import importlib
+import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from memfit.errors import SpecError
 from memfit.model import ArraySpec, RunSpec, UpdateSpec, parse_size
+from memfit.sources.failure import one_line
 from memfit.sources.program import Inputs, Part, Program, Tensor
 from memfit.sources.torch import input_fact, make_optimizer, versions
 
@@ -21,7 +25,7 @@ def from_spec(facts: Mapping[str, Any]) -> Program:
     knobs: dict[str, int] = dict(facts["knobs"])
     if facts["update"]["threads"]:
         torch.set_num_threads(facts["update"]["threads"])
-    parts = [_part(network, knobs) for network in facts["network"]]
+    parts = list(_parts(facts["network"], knobs))
     fixed = _settling(facts["network"], knobs)
     update = {name: _settled(value, fixed) for name, value in facts["update"].items()}
     return Program(
@@ -93,48 +97,120 @@ def _array(array: Mapping[str, Any], fixed: Mapping[str, int]) -> ArraySpec:
     )
 
 
+def _parts(networks: Sequence[Mapping[str, Any]], knobs: Mapping[str, int]) -> Iterator[Part]:
+    for i, network in enumerate(networks):
+        try:
+            part = _part(network, knobs)
+        except SpecError as error:
+            raise SpecError(f"network[{i}] ({network['name']}): {error}") from error
+        yield part
+
+
 def _part(network: Mapping[str, Any], knobs: Mapping[str, int]) -> Part:
     import torch
 
     if network["factory"]:
-        module_name, _, name = network["factory"].partition(":")
-        module = getattr(importlib.import_module(module_name), name)()
+        module = _made(network["factory"])
     else:
-        layers = [_layer(layer, knobs) for layer in network["layers"]]
+        layers = [_layer(i, layer, knobs) for i, layer in enumerate(network["layers"])]
         module = torch.nn.Sequential(*layers)
     inputs = None
     if network["input"]:
         shape = tuple(parse_size(n, knobs).evaluate(knobs) for n in network["input"])
         tensor = Tensor(name="", shape=(1, *shape), dtype=network["dtype"])
         inputs = Inputs(batch=1, args=(tensor,))
-    loss = network["loss"]
+    optimizer = _optimizer(network["optimizer"], module)
+    loss = _loss(network["loss"])
+    with _refused("it cannot be copied"):
+        copies = [copy.deepcopy(module) for _ in range(network["copies"])]
     return Part(
         name=network["name"],
         module=module,
         inputs=inputs,
-        optimizer=make_optimizer(network["optimizer"], module),
+        optimizer=optimizer,
         after=network["after"],
         target=network["target"],
-        loss=None if loss == "sum" else getattr(torch.nn, loss)(),
+        loss=loss,
         rollout=network["rollout"],
-        copies=[copy.deepcopy(module) for _ in range(network["copies"])],
+        copies=copies,
     )
 
 
-def _layer(layer: Mapping[str, Any], knobs: Mapping[str, int]) -> Any:
+@contextmanager
+def _refused(what: str) -> Iterator[None]:
+    """Whatever torch raises inside, the spec has asked for."""
+    try:
+        yield
+    except Exception as error:
+        raise SpecError(f"{what}: {one_line(error)}") from error
+
+
+def _named(library: Any, name: str, base: type, what: str) -> Any:
+    """The class of that name in torch, which must be of the right family."""
+    classes = {n: v for n, v in vars(library).items() if isinstance(v, type)}
+    known = [n for n, v in classes.items() if issubclass(v, base)]
+    if name in known:
+        return classes[name]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise SpecError(f"{library.__name__} has no {what} {name!r}{hint}")
+
+
+def _made(factory: str) -> Any:
+    """What the factory returns; what it raises itself is its author's to see."""
     import torch
 
-    kind = _permute() if layer["type"] == "Permute" else getattr(torch.nn, layer["type"], None)
-    if not isinstance(kind, type) or not issubclass(kind, torch.nn.Module):
-        raise SpecError(f"torch.nn has no layer {layer['type']!r}")
-    options = {k: v for k, v in layer.items() if k not in ("type", "args")}
+    module_name, _, name = factory.partition(":")
     try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise SpecError(f"factory: there is no module {error.name!r}") from error
+    make = getattr(module, name, None)
+    if not callable(make):
+        raise SpecError(f"factory: {module_name!r} has no function {name!r}")
+    try:
+        inspect.signature(make).bind()
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"factory: {name!r} is called without arguments: {error}") from error
+    made = make()
+    if not isinstance(made, torch.nn.Module):
+        raise SpecError(f"factory: {name!r} gives a {type(made).__name__}, not a torch.nn.Module")
+    return made
+
+
+def _optimizer(name: str, module: Any) -> Any:
+    import torch
+
+    if name == "none":
+        return None
+    kind = _named(torch.optim, name, torch.optim.Optimizer, "optimizer")
+    with _refused(f"torch.optim.{name} refuses its parameters"):
+        return make_optimizer(kind, module)
+
+
+def _loss(name: str) -> Any:
+    import torch
+
+    if name == "sum":
+        return None
+    kind = _named(torch.nn, name, torch.nn.modules.loss._Loss, "loss")
+    with _refused(f"torch.nn.{name} cannot be made without arguments"):
+        return kind()
+
+
+def _layer(index: int, layer: Mapping[str, Any], knobs: Mapping[str, int]) -> Any:
+    import torch
+
+    name = layer["type"]
+    kind = _permute() if name == "Permute" else _named(torch.nn, name, torch.nn.Module, "layer")
+    options = {k: v for k, v in layer.items() if k not in ("type", "args")}
+    with _refused(f"layers[{index}]: {name} refuses its arguments"):
         return kind(
             *(_value(v, knobs) for v in layer["args"]),
             **{k: _value(v, knobs) for k, v in options.items()},
         )
-    except (TypeError, ValueError) as error:
-        raise SpecError(f"torch.nn.{layer['type']} refuses its arguments: {error}") from error
 
 
 def _permute() -> type:

@@ -1,4 +1,4 @@
-"""The verbs of memfit. The only place, beside the child, that wires the rooms together."""
+"""`plan`: predict the peak memory of a run before it starts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memfit.errors import (
     Unsupported,
     UsageError,
 )
-from memfit.model import Compared, Demo, Ledger, Plan, Readings, Rehearsed, RunSpec
+from memfit.model import Ledger, Plan, Readings, Rehearsed, RunSpec
 
 if TYPE_CHECKING:
     from memfit.sources.torch import TorchRun
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 # The share of this machine's memory that a child may take, and how long a rehearsal goes on.
-_ROOM = 0.85
+ROOM = 0.85
 _REHEARSAL_SECONDS = 9.0
 
 
@@ -58,12 +58,12 @@ def plan(
     hardware = [parse_hardware(name) for name in on] or default_hardware()
     found = limits.memory_limit()
     limit_used = Limit(bytes=limit, source="--limit") if limit is not None else found
-    job = _job(target, args, knobs)
+    job = job_of(target, args, knobs)
     name: str = job["target"]
-    room = int(found.bytes * _ROOM)
+    room = int(found.bytes * ROOM)
     with ThreadPoolExecutor(max_workers=1) as pool:
         base = pool.submit(import_base, _libraries(job))
-        _say(progress, "building the run in a child, up to its learn()")
+        say(progress, "building the run in a child, up to its learn()")
         answer = sandbox.run(job, timeout=timeout, memory=room, progress=progress)
         spec, readings = _surveyed(answer, name)
         imports = base.result()
@@ -73,7 +73,7 @@ def plan(
     ledger = _formulas(spec).ledger(spec, readings)
     own_peak = answer.peak_bytes
     if probe:
-        _say(progress, "rehearsing it")
+        say(progress, "rehearsing it")
         readings, own_peak = _rehearsed(job, spec, readings, ledger, room, timeout, progress)
         ledger = _reconciled(ledger, spec, readings)
     if knobs:
@@ -99,59 +99,7 @@ def plan(
     )
 
 
-def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
-    """Plan a real training, run it for a few updates, and put predicted beside measured."""
-    from memfit.measure import limits, sandbox
-
-    started = time.monotonic()
-    script = Path(__file__).parent / "systems" / "catch.py"
-    planned = plan(script, progress=progress)
-    _say(progress, f"running it for {updates} real updates")
-    answer = sandbox.run(
-        {**_job(script, ()), "observe": updates},
-        timeout=120.0,
-        memory=int(limits.memory_limit().bytes * _ROOM),
-        progress=progress,
-    )
-    if answer.fields["status"] != "observed":
-        raise _error(answer.fields["status"], answer.fields, answer.output, str(script))
-    seen, phases = answer.fields, planned.ledger.phase_bytes
-    rows = {c.name: planned.ledger.bytes_of(c) for c in planned.ledger.components}
-    measured = seen["rows"]
-    compared = [
-        Compared(name=name, predicted=rows[name], measured=measured[name])
-        for name in rows
-        if name in measured
-    ]
-    known = {row.name for row in compared}
-    at_peak = [c for c in planned.ledger.components if c.alive_in(planned.ledger.peak.moment)]
-    rest = sum(rows[c.name] for c in at_peak if c.name not in known)
-    named = sum(row.measured for row in compared)
-    compared.append(
-        Compared(
-            name="all other rows at the peak",
-            predicted=rest,
-            measured=seen["peaks"]["update"] - named,
-        )
-    )
-    return Demo(
-        plan=planned,
-        phases=tuple(
-            Compared(name=name, predicted=phases[name], measured=seen["peaks"][name])
-            for name in ("build", "rollout", "update")
-        ),
-        rows=tuple(compared),
-        peak=Compared(
-            name="peak, seen from outside",
-            predicted=planned.peak_bytes,
-            measured=answer.peak_bytes,
-        ),
-        updates=updates,
-        seconds=time.monotonic() - started,
-    )
-
-
-def _say(progress: Progress | None, text: str) -> None:
+def say(progress: Progress | None, text: str) -> None:
     if progress is not None:
         progress(text)
 
@@ -242,7 +190,7 @@ def _reconciled(ledger: Ledger, spec: RunSpec, readings: Readings) -> Ledger:
     return reconcile(ledger, readings.rehearsed, _full_scale(spec, readings))
 
 
-def _job(
+def job_of(
     target: str | Path | TorchRun, args: Sequence[str], knobs: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
     """Tell a script from a factory, a spec and live torch objects."""
@@ -308,10 +256,10 @@ def _surveyed(answer: Any, target: str) -> tuple[RunSpec, Readings]:
     status = fields["status"]
     if status == "surveyed":
         return RunSpec.from_json(fields["spec"]), Readings.from_json(fields["readings"])
-    raise _error(status, fields, answer.output, target)
+    raise error_of(status, fields, answer.output, target)
 
 
-def _error(status: str, fields: Mapping[str, Any], output: str, target: str) -> MemfitError:
+def error_of(status: str, fields: Mapping[str, Any], output: str, target: str) -> MemfitError:
     """What a child's status means to the person who asked."""
     own = str(fields.get("output", ""))
     said = "\n".join(text for text in (output.rstrip(), own) if text)

@@ -1,0 +1,148 @@
+"""`demo`: plans beside what the same runs then really use."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memfit.api.planning import ROOM, Progress, error_of, job_of, plan, say
+from memfit.errors import TargetFailed, UsageError
+from memfit.model import Compared, Demo, SystemDemo, SystemRun
+
+
+def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
+    """Plan a real training, run it for a few updates, and put predicted beside measured."""
+    from memfit.measure import limits, sandbox
+
+    started = time.monotonic()
+    script = Path(__file__).parents[1] / "systems" / "catch.py"
+    planned = plan(script, progress=progress)
+    say(progress, f"running it for {updates} real updates")
+    answer = sandbox.run(
+        {**job_of(script, ()), "observe": updates},
+        timeout=120.0,
+        memory=int(limits.memory_limit().bytes * ROOM),
+        progress=progress,
+    )
+    if answer.fields["status"] != "observed":
+        raise error_of(answer.fields["status"], answer.fields, answer.output, str(script))
+    seen, phases = answer.fields, planned.ledger.phase_bytes
+    rows = {c.name: planned.ledger.bytes_of(c) for c in planned.ledger.components}
+    measured = seen["rows"]
+    compared = [
+        Compared(name=name, predicted=rows[name], measured=measured[name])
+        for name in rows
+        if name in measured
+    ]
+    known = {row.name for row in compared}
+    at_peak = [c for c in planned.ledger.components if c.alive_in(planned.ledger.peak.moment)]
+    rest = sum(rows[c.name] for c in at_peak if c.name not in known)
+    named = sum(row.measured for row in compared)
+    compared.append(
+        Compared(
+            name="all other rows at the peak",
+            predicted=rest,
+            measured=seen["peaks"]["update"] - named,
+        )
+    )
+    return Demo(
+        plan=planned,
+        phases=tuple(
+            Compared(name=name, predicted=phases[name], measured=seen["peaks"][name])
+            for name in ("build", "rollout", "update")
+        ),
+        rows=tuple(compared),
+        peak=Compared(
+            name="peak, seen from outside",
+            predicted=planned.peak_bytes,
+            measured=answer.peak_bytes,
+        ),
+        updates=updates,
+        seconds=time.monotonic() - started,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Variant:
+    """One way of a reference system to train: its spec, its command, and two sizes to show."""
+
+    name: str
+    spec: str
+    options: Sequence[str]
+    agents: Sequence[int]
+
+
+# The smallest sizes at which what an agent adds stands out.
+_SYSTEMS = {
+    "drone": (
+        _Variant(
+            name="as described",
+            spec="drone.toml",
+            options=("--as-described", "--iterations", "2"),
+            agents=(20, 60),
+        ),
+        _Variant(
+            name="made to fit",
+            spec="drone-fit.toml",
+            options=("--iterations", "2", "--act-every", "10", "--max-minibatches", "20"),
+            agents=(2_000, 20_000),
+        ),
+    )
+}
+
+
+def demo_system(system: str, *, progress: Progress | None = None) -> SystemDemo:
+    """Plan a reference system from its spec, run it at the same sizes, and compare."""
+    from memfit.analyses.line import fit
+
+    if system not in _SYSTEMS:
+        raise UsageError(f"there is no system {system!r}: give one of {', '.join(_SYSTEMS)}")
+    started = time.monotonic()
+    runs: list[SystemRun] = []
+    lines = {}
+    for variant in _SYSTEMS[system]:
+        own = [_system_run(system, variant, agents, progress) for agents in variant.agents]
+        runs += own
+        lines[variant.name] = (
+            fit([(run.agents, run.predicted) for run in own]),
+            fit([(run.agents, run.measured) for run in own]),
+        )
+    return SystemDemo(
+        system=system, runs=tuple(runs), lines=lines, seconds=time.monotonic() - started
+    )
+
+
+def _system_run(
+    system: str, variant: _Variant, agents: int, progress: Progress | None
+) -> SystemRun:
+    from memfit.measure import limits
+    from memfit.measure.command import measure
+
+    spec = Path(__file__).parents[1] / "specs" / variant.spec
+    say(progress, f"planning {system} {variant.name} with {agents:,} agents")
+    predicted = plan(spec, knobs={"agents": agents})
+    say(progress, f"running it: {' '.join(variant.options)}")
+    done = measure(
+        [
+            *(sys.executable, "-m", f"memfit.systems.{system}", "--device", "cpu"),
+            *("--agents", str(agents), *variant.options),
+        ],
+        memory=int(limits.memory_limit().bytes * ROOM),
+        timeout=300.0,
+    )
+    if done.exit_code:
+        raise TargetFailed(
+            f"the {system} system ended with exit code {done.exit_code}: see its output above",
+            output=done.output,
+        )
+    return SystemRun(
+        training=variant.name,
+        agents=agents,
+        predicted=predicted.peak_bytes,
+        upper=predicted.upper_bytes,
+        measured=done.peak_bytes,
+        seconds=done.seconds,
+    )

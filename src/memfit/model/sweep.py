@@ -1,0 +1,55 @@
+"""A sweep: measured peaks over the values of one setting, and the line through them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """How the run at one value ended."""
+
+    DONE = "done"
+    OUT_OF_MEMORY = "out of memory"
+    FAILED = "failed"
+    TIMED_OUT = "timed out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One value of the setting: what the run's tree held at the most."""
+
+    value: int
+    peak_bytes: int
+    outcome: Outcome
+    seconds: float
+    exit_code: int | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """`fixed + per unit x value`, with the range that the points leave open (90 %)."""
+
+    fixed_bytes: int
+    bytes_per_unit: float
+    low: float
+    high: float
+
+    def at(self, value: int) -> int:
+        return self.fixed_bytes + round(self.bytes_per_unit * value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """The answer of `memfit sweep`."""
+
+    command: tuple[str, ...]
+    knob: str
+    limit_bytes: int
+    limit_source: str
+    points: tuple[Point, ...]
+    line: Line | None
+    largest: Mapping[str, tuple[int, int]]  # hardware to its bytes and the largest value there
+    seconds: float
