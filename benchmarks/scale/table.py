@@ -54,15 +54,21 @@ def peaks(results: Path) -> str:
         ]
     described, fitted = line(found["described"]), line(found["fitted"])
     verdict = "met" if fitted[1] <= MOST_AN_AGENT else "**missed**"
+    held = [(16 * GIB - fixed) / each for fixed, each in (described, fitted)]
     rows += [
         "",
-        f"As described: {described[0] / MIB:,.0f} MiB and {described[1] / MIB:.2f} MiB an agent, so "
-        f"that 16 GiB hold {(16 * GIB - described[0]) / described[1]:,.0f} agents.",
+        "| training | fixed | an agent | agents in 16 GiB |",
+        "|---|--:|--:|--:|",
+        (
+            f"| as described | {described[0] / MIB:,.0f} MiB | {described[1] / MIB:.2f} MiB "
+            f"| {held[0]:,.0f} |"
+        ),
+        (
+            f"| made to fit | {fitted[0] / MIB:,.0f} MiB | {fitted[1] / KIB:.2f} KiB "
+            f"| {held[1]:,.0f} |"
+        ),
         "",
-        f"Made to fit: {fitted[0] / MIB:,.0f} MiB and {fitted[1] / KIB:.2f} KiB an agent (asked: at "
-        f"most {MOST_AN_AGENT / KIB:.0f} KiB; {verdict}), so that 16 GiB hold "
-        f"{(16 * GIB - fitted[0]) / fitted[1]:,.0f} agents, "
-        f"{described[1] / fitted[1]:,.0f} times as many for each byte.",
+        f"Asked: at most {MOST_AN_AGENT / KIB:.0f} KiB an agent ({verdict}).",
         "",
     ]
     return "\n".join(rows)
@@ -74,21 +80,15 @@ def million(results: Path) -> str:
     if found is None:
         return "## A million agents\n\nNot measured yet: `make bench-scale`.\n"
     per_gib = found["agents"] / (found["peak_bytes"] / GIB)
-    rows = [
-        "## A million agents",
-        "",
-        "| agents | peak | agents a GiB | seconds | the policy acts | minibatches of the update |",
-        "|--:|--:|--:|--:|---|--:|",
-        f"| {found['agents']:,} | {found['peak_bytes'] / GIB:.2f} GiB | {per_gib:,.0f} | "
-        f"{found['seconds']:,.0f} | every {found['act_every']}th step | {found['minibatches']} |",
-        "",
-        f"All 100 steps of every agent are kept in full: {found['agents'] * 1000:,} sensor samples. "
-        f"Between two decisions of the policy, which is asked every {found['act_every']}th step to "
-        "keep the run short, a drone goes on with its last action; the update is cut to "
-        f"{found['minibatches']} minibatches. Neither changes what is held in memory.",
-        "",
-    ]
-    return "\n".join(rows)
+    row = (
+        f"{found['agents']:,}",
+        f"{found['peak_bytes'] / GIB:.2f} GiB",
+        f"{per_gib:,.0f}",
+        f"{found['seconds']:,.0f}",
+        f"every {found['act_every']}th step",
+        str(found["minibatches"]),
+    )
+    return MILLION.format(row=" | ".join(row), samples=f"{found['agents'] * 1000:,}", **found)
 
 
 def learning(results: Path) -> str:
@@ -103,7 +103,7 @@ def learning(results: Path) -> str:
     ]
     last = sum(returns[-5:]) / len(returns[-5:])
     better = last - found["random_return"]
-    verdict = "met" if better >= MARGIN else "**missed**"
+    steps = found["agents"] * 100 * len(returns)
     rows = [
         "## Learning",
         "",
@@ -113,13 +113,25 @@ def learning(results: Path) -> str:
         f"| first iteration | {returns[0]:+.2f} |",
         f"| mean of the last 5 of {len(returns)} iterations | {last:+.2f} |",
         "",
-        f"{found['agents']} agents, seed 0, {found['agents'] * 100 * len(returns):,} steps, "
-        f"{found['seconds']:,.0f} s. Better than random by {better:.2f} m (asked: {MARGIN:.0f} m; "
-        f"{verdict}).",
+        f"{found['agents']} agents, seed 0, {steps:,} steps, {found['seconds']:,.0f} s.",
+        f"Better than random by {better:.2f} m; asked: {MARGIN:.0f} m"
+        + (" (met)." if better >= MARGIN else " (**missed**)."),
         "",
     ]
     return "\n".join(rows)
 
+
+MILLION = """\
+## A million agents
+
+| agents | peak | agents a GiB | seconds | the policy acts | minibatches of the update |
+|--:|--:|--:|--:|---|--:|
+| {row} |
+
+All 100 steps of every agent are kept in full: {samples} sensor samples. To keep the run short, \
+the policy is asked every {act_every}th step, between which a drone goes on with its last action, and \
+the update is cut to {minibatches} minibatches. Neither changes what is held in memory.
+"""
 
 HEAD = """\
 # Scale: the drone system as described and made to fit

@@ -12,6 +12,7 @@ import os
 import runpy
 import sys
 import traceback
+import weakref
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 
 from memfit.errors import SpecError
 from memfit.measure.proc import PeakMeter
-from memfit.sources import failure, hooks, script
+from memfit.sources import failure, hooks
 from memfit.sources.confine import confine, end_with_parent
 from memfit.sources.shield import Shield
 
@@ -32,6 +33,7 @@ class Child:
         self.result = result
         self.meter = PeakMeter()
         self.env_fns: list[Any] = []
+        self.skipped: list[weakref.ref[Any]] = []
 
     def answer(self, **fields: Any) -> None:
         """Write the result and end: no `finally` of the user's, no exit handler, runs."""
@@ -70,6 +72,8 @@ class Child:
                 ),
             }
         ).install()
+        if self.job.get("skip"):
+            hooks.ImportHooks(hooks.skipped_learns()).install()
 
     # -- targets -------------------------------------------------------------------------------
 
@@ -143,6 +147,9 @@ class Child:
                 model, self.job["observe"], lambda seen: self.answer(status="observed", **seen)
             )
             return ready
+        if len(self.skipped) < self.job.get("skip", 0):
+            self.skipped.append(weakref.ref(model))
+            raise hooks.SkipLearn
         stopped = self.meter.now()
         look = self.rehearse if self.job.get("scales") else self.survey
         try:
@@ -150,7 +157,9 @@ class Child:
         except BaseException as error:  # noqa: BLE001 - whatever its own code raises is the answer
             self.answer(**failed(error, surveying=True))
         else:
-            self.answer(status="surveyed", **fields)
+            earlier = [skipped() for skipped in self.skipped]
+            again, alive = model in earlier, any(m is not None for m in earlier)
+            self.answer(status="surveyed", again=again, earlier_alive=alive, **fields)
 
     def on_program(self, program: Any) -> None:
         """A plain torch run is here where a script would begin to learn."""
@@ -231,8 +240,6 @@ class Child:
             readings["save_bytes"] = save_bytes(model, Path(self.job["scratch"]))
         if any(c.saves_replay_buffer for c in spec.callbacks):
             readings["pickled_copies"] = pickled_copies(Path(self.job["scratch"]))
-        if self.job["kind"] == "script":
-            spec = replace(spec, notes=(*spec.notes, *script.notes(Path(self.job["target"]))))
         return {"spec": asdict(spec), "readings": readings}
 
     def rehearse(

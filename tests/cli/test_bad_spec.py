@@ -16,6 +16,10 @@ SPEC = """
     """
 
 
+def test_the_spec_that_is_changed_below_is_planned(user: User) -> None:
+    assert user.plan(user.script(SPEC, "run.toml"), "--format", "json").code == 0
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
 
-from memfit.sources.script import LEARNS_AGAIN, learns_again, notes
+from memfit.sources.script import LEARNS_IN_A_LOOP, learn_calls, notes
 
 
 @pytest.mark.parametrize(
-    ("text", "again"),
+    ("text", "calls", "looped"),
     [
-        ("model.learn(1000)", False),
-        ("learn = 3\nmodel.learn(learn)", False),
-        ("first.learn(10)\nsecond.learn(20)", True),
-        ("for _ in range(10):\n    model.learn(1000, reset_num_timesteps=False)", True),
-        ("while True:\n    if x:\n        model.learn(1)", True),
-        ("for e in envs:\n    check(e)\nmodel.learn(1)", False),
+        ("model.learn(1000)", 1, False),
+        ("learn = 3\nmodel.learn(learn)", 1, False),
+        ("first.learn(10)\nsecond.learn(20)", 2, False),
+        ("for _ in range(10):\n    model.learn(1000, reset_num_timesteps=False)", 1, True),
+        ("while True:\n    if x:\n        model.learn(1)", 1, True),
+        ("for e in envs:\n    check(e)\nmodel.learn(1)", 1, False),
+        ("not python at all", 0, False),
     ],
 )
-def test_learning_twice_is_seen(text: str, again: bool) -> None:
-    assert learns_again(ast.parse(text)) is again
-
-
-def test_a_note_says_so(tmp_path: Path) -> None:
+def test_learning_more_than_once_is_seen(
+    text: str, calls: int, looped: bool, tmp_path: Path
+) -> None:
     script = tmp_path / "train.py"
-    script.write_text("a.learn(1)\nb.learn(1)\n")
-    assert notes(script) == (LEARNS_AGAIN,)
-    script.write_text("a.learn(1)\n")
-    assert notes(script) == ()
+    script.write_text(text)
+    assert learn_calls(script) == calls
+    assert notes(script) == ((LEARNS_IN_A_LOOP,) if looped else ())
+
+
+def test_a_script_that_is_gone_has_nothing_to_say(tmp_path: Path) -> None:
+    assert learn_calls(tmp_path / "missing.py") == 0
     assert notes(tmp_path / "missing.py") == ()

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memfit.api import later
 from memfit.errors import (
     MemfitError,
     MissingExtra,
@@ -22,7 +23,7 @@ from memfit.errors import (
     Unsupported,
     UsageError,
 )
-from memfit.model import Ledger, Plan, Readings, Rehearsed, RunSpec
+from memfit.model import Component, Ledger, Plan, Readings, Rehearsed, RunSpec
 
 if TYPE_CHECKING:
     from memfit.sources.torch import TorchRun
@@ -42,6 +43,7 @@ def plan(
     limit: int | None = None,
     knobs: Mapping[str, int] | None = None,
     on: Sequence[str] = (),
+    per: str = "",
     timeout: float = 120.0,
     progress: Progress | None = None,
 ) -> Plan:
@@ -61,8 +63,9 @@ def plan(
     job = job_of(target, args, knobs)
     name: str = job["target"]
     room = int(found.bytes * ROOM)
-    with ThreadPoolExecutor(max_workers=1) as pool:
+    with ThreadPoolExecutor(max_workers=2) as pool:
         base = pool.submit(import_base, _libraries(job))
+        second = pool.submit(_second, job, timeout, room) if later.learns_twice(job) else None
         say(progress, "building the run in a child, up to its learn()")
         answer = sandbox.run(job, timeout=timeout, memory=room, progress=progress)
         spec, readings = _surveyed(answer, name)
@@ -72,12 +75,21 @@ def plan(
         readings = replace(readings, base=imports)
     ledger = _formulas(spec).ledger(spec, readings)
     own_peak = answer.peak_bytes
+    said, earlier = later.notes(job), None
+    if second is not None:
+        first = later.Planned(job, spec, readings, ledger)
+        (job, spec, readings, ledger), earlier, note = _heavier(first, second.result())
+        said += (note,)
     if probe:
         say(progress, "rehearsing it")
         readings, own_peak = _rehearsed(job, spec, readings, ledger, room, timeout, progress)
         ledger = _reconciled(ledger, spec, readings)
+    if earlier is not None:
+        ledger = later.with_row(ledger, earlier)
     if knobs:
         ledger = ledger.at(**_known_knobs(knobs, ledger.knobs))
+    if per:
+        _known_knobs({per: 1}, ledger.knobs)
     peak = ledger.peak.bytes
     findings, advice = run_checks(spec, ledger, limit_used.bytes)
     return Plan(
@@ -92,16 +104,44 @@ def plan(
         crossing=crossing(ledger, limit_used.bytes) if peak > limit_used.bytes else None,
         findings=findings,
         advice=advice,
-        notes=(*job.get("notes", ()), *spec.notes, *readings.notes),
+        notes=(*job.get("notes", ()), *spec.notes, *readings.notes, *said),
         seconds=time.monotonic() - started,
         planner_peak_bytes=max(answer.peak_bytes, own_peak),
         changed=dict(knobs or {}),
+        per=per,
     )
 
 
 def say(progress: Progress | None, text: str) -> None:
     if progress is not None:
         progress(text)
+
+
+def _second(job: dict[str, Any], timeout: float, room: int) -> tuple[dict[str, Any], Any]:
+    """What a script's second learn() says of itself, the first one skipped."""
+    from memfit.measure import sandbox
+
+    skipping = {**job, "skip": 1}
+    try:
+        return skipping, sandbox.run(skipping, timeout=timeout, memory=room).fields
+    except NeverLearned:
+        return skipping, {"status": "never learned"}
+
+
+def _heavier(
+    first: later.Planned, found: tuple[dict[str, Any], Mapping[str, Any]]
+) -> tuple[later.Planned, Component | None, str]:
+    """Which of two learn() calls needs more, what the first leaves, and what to say of it."""
+    job, fields = found
+    if fields["status"] != "surveyed" or fields["again"]:
+        return first, None, later.UNSEEN
+    spec, readings = RunSpec.from_json(fields["spec"]), Readings.from_json(fields["readings"])
+    readings = replace(readings, base=first.readings.base)
+    ledger = _formulas(spec).ledger(spec, readings)
+    left = later.left_by(first.ledger, alive=fields["earlier_alive"])
+    if later.with_row(ledger, left).peak.bytes <= first.ledger.peak.bytes:
+        return first, None, later.FIRST
+    return later.Planned(job, spec, readings, ledger), left, later.SECOND
 
 
 def _formulas(spec: RunSpec) -> Any:

@@ -44,6 +44,10 @@ def plan(
         list[str] | None,
         typer.Option(metavar="HARDWARE", help="Largest settings for this: rtx-4090, 24GiB ..."),
     ] = None,
+    per: Annotated[
+        str,
+        typer.Option(metavar="KNOB", help="Also show what one more of it would add to each row."),
+    ] = "",
     timeout: Annotated[
         float,
         typer.Option(metavar="SECONDS", help="Give up when the script takes longer."),
@@ -63,6 +67,7 @@ def plan(
       memfit plan train.py -- --env Ant-v5 --n-envs 64
       memfit plan train.py --limit 16GiB --set n_envs=32 --set n_steps=4096
       memfit plan train.py --on rtx-4090 --on laptop-16gb
+      memfit plan train.py --per n_envs
       memfit plan train.py --probe --format json -o plan.json
 
     Exit code 0: it fits. 3: it does not. 1: the script itself failed. 2: bad usage or input.
@@ -87,6 +92,7 @@ def plan(
         limit=limit_bytes,
         knobs=knobs,
         on=tuple(on or ()),
+        per=per,
         timeout=timeout,
         progress=progress(quiet=quiet),
     )

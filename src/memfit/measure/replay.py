@@ -24,8 +24,8 @@ _STAY = 0.01
 _BEFORE = (40_000, 90_000, 150_000, 300_000, 700_000, 1_500_000)
 SEEDS = 6
 
-# malloc is looked at only where it may be at a new height: asking for its footprint takes longer the
-# more free blocks it has. Between two looks it can grow by this share of the most alive.
+# malloc is looked at only where it may be at a new height: asking for its footprint takes longer
+# the more free blocks it has. Between two looks it can grow by this share of the most alive.
 _UNSEEN = 0.01
 
 

@@ -89,6 +89,9 @@ def _environment(scratch: Path, mark: str) -> dict[str, str]:
     source = str(Path(__file__).resolve().parents[2])
     path = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     return {
+        # Threads that wait at a barrier sleep: on a busy machine, spinning ones would make tenths
+        # of a second seconds, and a plan must not depend on what else is running.
+        "OMP_WAIT_POLICY": "PASSIVE",
         **os.environ,
         MARK: mark,
         "TMPDIR": str(scratch / "tmp"),

@@ -95,6 +95,11 @@ class Ledger:
         """From knob values to the bytes of every moment: the fast path for what-if."""
         return compile_sizes(self.moment_sizes)
 
+    def one_more(self, component: Component, knob: str) -> int:
+        """What one more of a knob would add to a row."""
+        more = {**self.knobs, knob: self.knobs[knob] + 1}
+        return component.size.evaluate(more) - self.bytes_of(component)
+
     def at(self, **knobs: int) -> Ledger:
         """The same run with some knobs changed."""
         changed = replace(self, knobs={**self.knobs, **knobs})

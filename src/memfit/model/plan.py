@@ -62,6 +62,7 @@ class Plan:
     seconds: float = 0.0
     planner_peak_bytes: int = 0
     changed: Mapping[str, int] = field(default_factory=dict)
+    per: str = ""  # the setting of which each row says what one more would add
 
     @property
     def fits(self) -> bool:

@@ -104,7 +104,14 @@ def _at_peak(plan: Plan) -> Iterator[Block]:
     ledger, total = plan.ledger, plan.ledger.peak.bytes
     shown, small = _apart(plan, _alive(plan))
     rows = tuple(
-        (c.name, _mib_of(plan, c), _share(ledger.bytes_of(c), total), _formula(c), str(c.evidence))
+        (
+            c.name,
+            _mib_of(plan, c),
+            _share(ledger.bytes_of(c), total),
+            *_one_more(plan, [c]),
+            _formula(c),
+            str(c.evidence),
+        )
         for c in shown
     )
     yield Heading(text=f"Alive at the peak, in {ledger.peak.moment}")
@@ -112,11 +119,20 @@ def _at_peak(plan: Plan) -> Iterator[Block]:
         Column(name="component", code=True, whole=True),
         Column(name="MiB", number=True),
         Column(name="share", number=True),
+        *((Column(name=f"bytes / {plan.per}", number=True),) if plan.per else ()),
         Column(name="formula (bytes)", code=True),
         Column(name="evidence"),
     )
-    yield Table(columns=columns, rows=rows, total=("total", _mib(total), "100.0%", "", ""))
+    each = _one_more(plan, _alive(plan))
+    yield Table(columns=columns, rows=rows, total=("total", _mib(total), "100.0%", *each, "", ""))
     yield from _small(plan, small)
+
+
+def _one_more(plan: Plan, components: list[Component]) -> tuple[str, ...]:
+    """What one more of the setting that was asked for adds to these rows; nothing if none was."""
+    if not plan.per:
+        return ()
+    return (f"{sum(plan.ledger.one_more(c, plan.per) for c in components):,}",)
 
 
 def _phases(plan: Plan) -> Iterator[Block]:

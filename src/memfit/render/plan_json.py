@@ -25,9 +25,10 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "peak_moment": ledger.peak.moment,
         "phases": ledger.phase_bytes,
         "moments": ledger.moment_bytes,
-        "components": [_component(ledger, c) for c in ledger.components],
+        "components": [_component(ledger, c, plan.per) for c in ledger.components],
         "knobs": dict(ledger.knobs),
         "changed": dict(plan.changed),
+        "per": plan.per or None,
         "capacity": [_capacity(c) for c in plan.capacity],
         "crossing": _crossing(plan.crossing),
         "findings": [_finding(f) for f in plan.findings],
@@ -44,7 +45,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _component(ledger: Ledger, component: Component) -> dict[str, Any]:
+def _component(ledger: Ledger, component: Component, per: str) -> dict[str, Any]:
     row: dict[str, Any] = {
         "name": component.name,
         "kind": component.kind.value,
@@ -54,6 +55,8 @@ def _component(ledger: Ledger, component: Component) -> dict[str, Any]:
         "phases": list(component.phases),
         "evidence": {"kind": component.evidence.kind.value, "where": component.evidence.where},
     }
+    if per:
+        row["one_more_bytes"] = ledger.one_more(component, per)
     if component.reserved is not None:
         reserved = component.reserved.evaluate(ledger.knobs)
         if reserved != row["bytes"]:

@@ -78,11 +78,48 @@ def stop_at_learn(on_learn: Callable[..., Any]) -> ModuleHook:
                 return setup(self, total_timesteps, kept, reset_num_timesteps, "run", False)
 
             base._setup_learn = setup
-            return on_learn(self, total_timesteps, callback, rest)
+            try:
+                return on_learn(self, total_timesteps, callback, rest)
+            except SkipLearn:
+                base._setup_learn = _setup_learn  # the next one is handed over instead
+                raise
 
         base._setup_learn = _setup_learn
 
     return hook
+
+
+class SkipLearn(Exception):
+    """Raised where a model that would begin to learn is to be passed over."""
+
+
+_LEARNING = {
+    "stable_baselines3.common.on_policy_algorithm": "OnPolicyAlgorithm",
+    "stable_baselines3.common.off_policy_algorithm": "OffPolicyAlgorithm",
+    "sb3_contrib.ppo_mask.ppo_mask": "MaskablePPO",
+    "sb3_contrib.ppo_recurrent.ppo_recurrent": "RecurrentPPO",
+}
+
+
+def skipped_learns() -> dict[str, ModuleHook]:
+    """Let `learn` return untrained where it is passed over."""
+
+    def hook_of(name: str) -> ModuleHook:
+        def hook(module: ModuleType) -> None:
+            algorithm = getattr(module, name)
+            original = algorithm.learn
+
+            def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
+                try:
+                    return original(self, *args, **kwargs)
+                except SkipLearn:
+                    return self
+
+            algorithm.learn = learn
+
+        return hook
+
+    return {module: hook_of(name) for module, name in _LEARNING.items()}
 
 
 def few_workers(

@@ -5,27 +5,29 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-LEARNS_AGAIN = (
-    "the script calls learn() more than once, and this plan is of the first call alone: where later "
-    "calls train on, plan the whole length with --set total_timesteps=N; another model that is "
-    "trained beside this one adds its own memory"
+LEARNS_IN_A_LOOP = (
+    "the script calls learn() in a loop, and this plan is of its first call: where later calls "
+    "train on, plan the whole length with --set total_timesteps=N"
 )
+
+
+def learn_calls(path: Path) -> int:
+    """How many calls of learn() stand in a script; 0 where it cannot be read."""
+    return sum(map(_is_learn, ast.walk(_parsed(path))))
 
 
 def notes(path: Path) -> tuple[str, ...]:
     """What a reader of the plan should know about the rest of the script."""
+    loops = (n for n in ast.walk(_parsed(path)) if isinstance(n, ast.For | ast.While))
+    looped = any(_is_learn(n) for loop in loops for n in ast.walk(loop))
+    return (LEARNS_IN_A_LOOP,) if looped else ()
+
+
+def _parsed(path: Path) -> ast.AST:
     try:
-        tree = ast.parse(path.read_bytes())
+        return ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return ()
-    return (LEARNS_AGAIN,) if learns_again(tree) else ()
-
-
-def learns_again(tree: ast.AST) -> bool:
-    """Whether a script calls learn() twice, or in a loop."""
-    calls = list(filter(_is_learn, ast.walk(tree)))
-    loops = (n for n in ast.walk(tree) if isinstance(n, ast.For | ast.While))
-    return len(calls) > 1 or any(_is_learn(n) for loop in loops for n in ast.walk(loop))
+        return ast.Module(body=[], type_ignores=[])
 
 
 def _is_learn(node: ast.AST) -> bool:

@@ -46,8 +46,8 @@ def from_spec(facts: Mapping[str, Any]) -> Program:
             update=UpdateSpec(
                 batch=update["batch"],
                 minibatch=update["minibatch"] or update["batch"],
-                rollout=update["rollout"],
-                steps=update["steps"],
+                rollout=update["rollout"] or 0,
+                steps=update["steps"] or 0,
                 records_gradients=update["rollout_records_gradients"],
                 keeps_last_graph=update["keeps_last_graph"],
             ),

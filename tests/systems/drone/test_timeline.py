@@ -14,7 +14,7 @@ from memfit.systems.drone.timeline import Timeline
 
 
 def fly_both(chosen: Settings) -> tuple[Timeline, torch.Tensor]:
-    """The same episode in a timeline, and as the list of observations that a plain trainer keeps."""
+    """The same episode in a timeline, and as the observations that a plain trainer keeps."""
     plain = Settings(
         agents=chosen.agents, history=chosen.history, every=chosen.every, storage="float32"
     )

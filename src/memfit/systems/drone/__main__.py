@@ -86,7 +86,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 
 class Progress:
-    """How far an iteration is, on standard error: a line that renews itself, or now and then one."""
+    """How far an iteration is, on standard error: a line that renews itself, or one at times."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet

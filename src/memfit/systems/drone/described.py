@@ -2,7 +2,7 @@
 
 Kept on purpose: a history beside observations that contain it, observations cloned into a list and
 then stacked, a rollout that records gradients, one update over every step of every agent at once,
-and names that keep the last iteration's graph alive while the next one is built.
+graphs that are retained, and names that keep the last one alive while the next one is built.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Described:
             )
             self.networks.zero_grad()
             memory_loss.backward(retain_graph=True)
-            rl_loss.backward()
+            rl_loss.backward(retain_graph=True)
             self.networks.step()
             self.report("update", 1.0)
             yield ppo.Iteration(

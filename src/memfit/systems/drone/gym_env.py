@@ -12,15 +12,20 @@ from gymnasium.vector.utils import batch_space
 
 from memfit.systems.drone.described import DescribedEnv
 from memfit.systems.drone.flight import Flight
-from memfit.systems.drone.settings import ACTIONS, EPISODE, Settings
+from memfit.systems.drone.settings import ACTIONS, EPISODE, TARGETS, Settings
+
+# The sensor's range is 4 g and 500 degrees a second; in an episode no drone gets farther than this.
+MOST_FELT, MOST_FAR = 9.0, 32.0
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def spaces(settings: Settings) -> tuple[gym.spaces.Box, gym.spaces.Box]:
     """The observation and action space of one drone."""
+    high = np.full(settings.observation, MOST_FELT, np.float32)
+    high[-TARGETS:] = MOST_FAR
     return (
-        gym.spaces.Box(-np.inf, np.inf, (settings.observation,), np.float32),
+        gym.spaces.Box(-high, high, dtype=np.float32),
         gym.spaces.Box(-1.0, 1.0, (ACTIONS,), np.float32),
     )
 
@@ -56,10 +61,10 @@ class DroneVectorEnv(VectorEnv[Array, Array, Array]):
             observations, info = self.reset()
             return observations, np.zeros(self.num_envs), never, never, info
         given = torch.from_numpy(np.ascontiguousarray(actions, dtype=np.float32))
-        observations, rewards = self._drones.step(given)
+        seen, rewards = self._drones.step(given)
         self._over = self._drones.step_count >= EPISODE
         ended = np.full(self.num_envs, self._over)
-        return observations.numpy().copy(), rewards.double().numpy(), never, ended, {}
+        return seen.numpy().copy(), rewards.double().numpy(), never, ended, {}
 
 
 class DroneEnv(gym.Env[Array, Array]):

@@ -40,7 +40,9 @@ def rl_loss(
     clipped = ratio.clamp(1 - CLIP, 1 + CLIP)
     policy = -torch.minimum(ratio * advantages, clipped * advantages).mean()
     value = (values - returns).square().mean()
-    return policy + VALUE_WEIGHT * value - ENTROPY_WEIGHT * actor.entropy().sum(1).mean()
+    entropy = actor.entropy().sum(1).mean()
+    loss: Tensor = policy + VALUE_WEIGHT * value - ENTROPY_WEIGHT * entropy
+    return loss
 
 
 def memory_loss(rebuilt: Tensor, windows: Tensor) -> Tensor:
