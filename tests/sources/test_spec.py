@@ -152,6 +152,8 @@ def test_the_specs_that_are_changed_below_are_right(tmp_path: Path) -> None:
         (SB3, "discrete = 4", "discrete = 4, low = 0", "action.low means nothing"),
         (SB3, "discrete = 4", "multibinary = 4, high = 1", "action.high means nothing"),
         (SB3, "shape = [8]", "shape = [8], low = 2, high = 1", "observation.low is 2, above high"),
+        (SB3, "shape = [8]", "shape = []", "observation.shape has 0 entries: give at least 1"),
+        (SB3, "discrete = 4", "multidiscrete = []", "action.multidiscrete has 0 entries"),
         (SB3, "shape = [8]", "shape = [8], low = -inf", "low is -inf: it must be a finite number"),
         (SB3, "every = 100", "every = 100, save_best = true", "callback[0].save_best"),
         (

@@ -55,7 +55,8 @@ _FILE_ONLY = "train_freq"  # the one knob that a plan does not state its formula
 Knob = Annotated[int, Field(ge=1, le=LARGEST_KNOB)]
 Count = Annotated[int, Field(ge=0, le=LARGEST_KNOB)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Axes = Annotated[list[Annotated[int, Field(ge=1, le=LARGEST_ARRAY)]], Field(max_length=16)]
+Axis = Annotated[int, Field(ge=1, le=LARGEST_ARRAY)]
+Axes = Annotated[list[Axis], Field(min_length=1, max_length=16)]
 Dtype = Literal[
     "float64",
     "float32",
@@ -329,12 +330,12 @@ def _check_head(path: Path, data: Mapping[str, Any]) -> None:
 
 def _change(path: Path, data: dict[str, Any], knobs: Mapping[str, int]) -> None:
     known, algorithm = data.get("knobs", {}), data.get("algorithm")
-    is_torch = data["library"] == "torch"
-    if not isinstance(known, dict) or not (is_torch or isinstance(algorithm, str)):
+    if not isinstance(known, dict):
         return  # the schema says what is wrong
-    if is_torch:
-        own = set(known)
-    else:
+    own = set(known)
+    if data["library"] != "torch":
+        if not isinstance(algorithm, str):
+            return
         own = {"n_envs", "total_timesteps", *own_knobs(algorithm)}
         if _FILE_ONLY in own & set(knobs):
             raise UsageError(f"{path}: --set cannot change {_FILE_ONLY}: change it in the file")
