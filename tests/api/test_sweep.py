@@ -1,0 +1,74 @@
+"""Sweeps run real commands, end at the limit, and find the line."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from memfit.api import sweep
+from memfit.api.sweeping import parse_over
+from memfit.cli import main
+from memfit.errors import UsageError
+from memfit.model import Outcome
+
+MIB = 2**20
+HOLD = "import sys, time; block = bytearray(int(sys.argv[1]) * 2**20); time.sleep(0.2)"
+COMMAND = [sys.executable, "-c", HOLD, "{mib}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("n=1,10,100", [1, 10, 100]),
+        ("n=100,1", [1, 100]),
+        ("n=1..8", [1, 2, 4, 8]),
+        ("n=1..20", [1, 2, 4, 8, 16, 20]),
+        ("n=5..5", [5]),
+    ],
+)
+def test_values(text: str, values: list[int]) -> None:
+    assert parse_over(text) == ("n", values)
+
+
+@pytest.mark.parametrize(
+    "text", ["n", "n=", "n=0", "n=-1", "n=a", "=1", "1=2", "n=9..1", "n=1..", "n=1,,2"]
+)
+def test_values_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="such as agents=100,1000"):
+        parse_over(text)
+
+
+def test_a_sweep_finds_the_line_and_one_row_beyond_the_limit() -> None:
+    told: list[str] = []
+    result = sweep(COMMAND, over="mib=20,60,100,400,500", limit=200 * MIB, progress=told.append)
+    assert [p.outcome for p in result.points] == [Outcome.DONE] * 3 + [Outcome.OUT_OF_MEMORY]
+    assert result.line is not None
+    assert abs(result.line.bytes_per_unit - MIB) < 0.05 * MIB
+    assert 0 < result.line.fixed_bytes < 40 * MIB
+    assert any("run 4 of 5" in text for text in told)
+    name, (room, value) = next(iter(result.largest.items()))
+    assert name == "laptop-8gb"
+    assert abs(value - room / MIB) < 0.05 * room / MIB
+
+
+def test_json_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["sweep", "--over", "mib=10,20", "--format", "json", "-q", "--on", "1GiB"]
+    assert main([*words, "--", *COMMAND]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["schema"], told["kind"], told["over"]) == (1, "sweep", "mib")
+    assert [p["value"] for p in told["points"]] == [10, 20]
+    assert set(told["fit"]) == {"fixed_bytes", "bytes_per_unit", "low", "high"}
+    assert told["capacity"][0]["hardware"] == "1GiB"
+    assert main([*words, "--", sys.executable, "-c", "raise SystemExit({mib})"]) == 1
+    capsys.readouterr()
+    assert main([*words, "--", "true"]) == 2
+    assert "does not use {mib}" in capsys.readouterr().err
+
+
+def test_the_table_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["sweep", "--over", "mib=10,50,9000", "--limit", "300MiB", "-q"]
+    assert main([*words, "--", *COMMAND]) == 0
+    out = capsys.readouterr().out
+    assert "out of memory" in out and "fixed, and" in out and "laptop-16gb" in out
