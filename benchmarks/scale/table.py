@@ -129,8 +129,8 @@ MILLION = """\
 | {row} |
 
 All 100 steps of every agent are kept in full: {samples} sensor samples. To keep the run short, \
-the policy is asked every {act_every}th step, between which a drone goes on with its last action, and \
-the update is cut to {minibatches} minibatches. Neither changes what is held in memory.
+the policy is asked every {act_every}th step, between which a drone goes on with its last action, \
+and the update is cut to {minibatches} minibatches. Neither changes what is held in memory.
 """
 
 HEAD = """\
