@@ -87,6 +87,7 @@ def test_options_stand_before_and_after_the_target(api: Api, words: list[str]) -
         "limit": 16 * 2**30,
         "knobs": {"n_envs": 8, "n_steps": 1000},
         "on": ("rtx-4090", "24GiB"),
+        "per": "",
         "timeout": 5.0,
         "progress": None,
     }

@@ -92,9 +92,17 @@ class TorchSurveyor:
         self._warm_up(full)
         found.warm = found.reset = self.meter.now()
         found.retained = max(0, self.malloc.free_bytes() - free_before)
-        # From here on the survey's own tools take memory, so nothing is read any more.
+        # Matrix kernels keep buffers that depend on the real size, which no recording sees: replays
+        # go on from where updates at that size leave the heap, if these are cheap.
         self.waiting = Waiting(run_steps)
-        found.seen = self._see(full)
+        warm = self._own_bytes()
+        found.seen, since_warm = self._see(full), 0
+        if found.seen:
+            gc.collect()
+            since_warm = max(0, self._own_bytes() - warm)
+            self.waiting.dismiss()
+            self.waiting = Waiting(run_steps)
+        # From here on the survey's own tools take memory, so nothing is read any more.
         updates = self._record(self._update_twice, self._small_batches(full.width))
         found.matched_share = updates.matched_share
         rollouts = None
@@ -110,7 +118,8 @@ class TorchSurveyor:
         )
         one, two = (self._replay(sizes, updates, rollouts) for sizes in (full, larger))
         for moment in one:
-            likely, more = one[moment].likely, two[moment].likely - one[moment].likely
+            more = two[moment].likely - one[moment].likely
+            likely = one[moment].likely + since_warm
             if found.seen and moment == "update":
                 seen = found.seen + sum(a.bytes for a in full.arrays if moment in a.phases)
                 # The first steps were seen; over many more, malloc comes to hold what replays say.

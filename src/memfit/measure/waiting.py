@@ -7,6 +7,7 @@ is known, and then forks again for each replay.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
@@ -25,9 +26,12 @@ class Waiting:
         self._steps = steps
         told_reader, told_writer = os.pipe()
         found_reader, found_writer = os.pipe()
+        # Collecting garbage would write to every object, and so give each process its own copy.
+        gc.freeze()
         self._pid = os.fork()
         if self._pid == 0:
             try:
+                gc.disable()
                 os.close(told_writer)
                 os.close(found_reader)
                 with os.fdopen(told_reader, "rb") as told, os.fdopen(found_writer, "wb") as found:
