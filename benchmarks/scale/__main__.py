@@ -13,7 +13,7 @@ from benchmarks.scale import table
 
 RESULTS = Path(__file__).parent / "results"
 DESCRIBED = (20, 50, 100, 200, 400)
-FITTED = (1_000, 10_000, 50_000, 100_000, 200_000)
+FITTED = (1_000, 10_000, 50_000, 100_000)
 MILLION = 1_000_000
 ACT_EVERY = 10
 MINIBATCHES = 200
