@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memfit.analyses.earlier import left_by, with_row
 from memfit.api import later
 from memfit.errors import (
     MemfitError,
@@ -85,7 +86,7 @@ def plan(
         readings, own_peak = _rehearsed(job, spec, readings, ledger, room, timeout, progress)
         ledger = _reconciled(ledger, spec, readings)
     if earlier is not None:
-        ledger = later.with_row(ledger, earlier)
+        ledger = with_row(ledger, earlier)
     if knobs:
         ledger = ledger.at(**_known_knobs(knobs, ledger.knobs))
     if per:
@@ -138,8 +139,8 @@ def _heavier(
     spec, readings = RunSpec.from_json(fields["spec"]), Readings.from_json(fields["readings"])
     readings = replace(readings, base=first.readings.base)
     ledger = _formulas(spec).ledger(spec, readings)
-    left = later.left_by(first.ledger, alive=fields["earlier_alive"])
-    if later.with_row(ledger, left).peak.bytes <= first.ledger.peak.bytes:
+    left = left_by(first.ledger, alive=fields["earlier_alive"])
+    if with_row(ledger, left).peak.bytes <= first.ledger.peak.bytes:
         return first, None, later.FIRST
     return later.Planned(job, spec, readings, ledger), left, later.SECOND
 

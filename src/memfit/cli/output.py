@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from memfit.errors import UsageError
+from memfit.units import parse_bytes
 
 if TYPE_CHECKING:
     from memfit.render import Block
@@ -35,6 +36,20 @@ OutputOption = Annotated[
     ),
 ]
 QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on standard error.")]
+
+
+def parse_limit(text: str | None) -> int | None:
+    """`--limit` in bytes."""
+    amount = None if text is None else parse_bytes(text)
+    if amount == 0:
+        raise UsageError("--limit 0 leaves no room for anything: give a size such as 16GiB")
+    return amount
+
+
+def check_timeout(seconds: float) -> None:
+    """Refuse a `--timeout` in which nothing can be done."""
+    if not seconds > 0:
+        raise UsageError(f"--timeout {seconds:g} leaves no time: give seconds above zero")
 
 
 def check_output(output: Path | None) -> None:

@@ -8,9 +8,17 @@ from typing import Annotated
 import typer
 
 from memfit.cli.messages import progress
-from memfit.cli.output import Format, FormatOption, OutputOption, QuietOption, check_output, emit
+from memfit.cli.output import (
+    Format,
+    FormatOption,
+    OutputOption,
+    QuietOption,
+    check_output,
+    check_timeout,
+    emit,
+    parse_limit,
+)
 from memfit.errors import UsageError
-from memfit.units import parse_bytes
 
 DOES_NOT_FIT = 3
 # Unknown words are kept, so that the command itself can say where a script's arguments go.
@@ -77,10 +85,9 @@ def plan(
             f"plan does not know {' '.join(context.args)!r}: see memfit plan --help. "
             "A script's own arguments go after --, as in: memfit plan train.py -- --seed 1"
         )
-    limit_bytes = None if limit is None else _limit(limit)
+    limit_bytes = parse_limit(limit)
     knobs = parse_changes(change or ())
-    if not timeout > 0:
-        raise UsageError(f"--timeout {timeout:g} leaves no time: give seconds above zero")
+    check_timeout(timeout)
     check_output(output)
 
     from memfit import api, render
@@ -104,13 +111,6 @@ def plan(
     )
     if not result.fits:
         raise typer.Exit(DOES_NOT_FIT)
-
-
-def _limit(text: str) -> int:
-    amount = parse_bytes(text)
-    if amount == 0:
-        raise UsageError("--limit 0 leaves no room for anything: give a size such as 16GiB")
-    return amount
 
 
 def parse_changes(changes: Sequence[str]) -> dict[str, int]:

@@ -7,9 +7,16 @@ from typing import Annotated
 import typer
 
 from memfit.cli.messages import progress
-from memfit.cli.output import Format, FormatOption, OutputOption, QuietOption, check_output, emit
-from memfit.errors import UsageError
-from memfit.units import parse_bytes
+from memfit.cli.output import (
+    Format,
+    FormatOption,
+    OutputOption,
+    QuietOption,
+    check_output,
+    check_timeout,
+    emit,
+    parse_limit,
+)
 
 FAILED = 1
 
@@ -53,11 +60,8 @@ def sweep(
     Exit code 0: measured. 1: the command itself failed. 2: bad usage or input.
     """
     command = tuple(context.obj or ())
-    limit_bytes = None if limit is None else parse_bytes(limit)
-    if limit_bytes == 0:
-        raise UsageError("--limit 0 leaves no room for anything: give a size such as 16GiB")
-    if not timeout > 0:
-        raise UsageError(f"--timeout {timeout:g} leaves no time: give seconds above zero")
+    limit_bytes = parse_limit(limit)
+    check_timeout(timeout)
     check_output(output)
 
     from memfit import api, render

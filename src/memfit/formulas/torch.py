@@ -6,11 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from memfit.formulas.rows import (
+    TRAINING,
+    base_rows,
+    derived,
+    gradient_bytes,
+    network_rows,
+    only,
+    probed,
+    update_rows,
+)
 from memfit.model import (
     ArraySpec,
     Component,
-    Evidence,
-    EvidenceKind,
     Kind,
     Ledger,
     Readings,
@@ -26,9 +34,6 @@ from memfit.model import (
     parse_size,
 )
 
-ALWAYS = ("start", "build", "rollout", "update")
-BUILT = ALWAYS[1:]
-TRAINING = ALWAYS[2:]
 UPDATE = ("update",)
 
 
@@ -103,16 +108,16 @@ def ledger(spec: RunSpec, readings: Readings) -> Ledger:
     """Every component of the run, in the order in which a person would name them."""
     components = [
         *_base(spec, readings),
-        *_networks(spec),
+        *network_rows(spec, lambda network: network.name, "its parameters and buffers"),
         *_arrays(spec),
         *_graphs(spec, readings),
         *_update(spec, readings),
     ]
     slack = list(_slack(spec, readings, components))
     components = [_given_way(c, readings, components, spec) for c in components] + slack
-    if not _collects(spec):
-        components = [replace(c, phases=_without_rollout(c.phases)) for c in components]
-    return Ledger(components=tuple(components), knobs=dict(spec.knobs))
+    phases = {"start", "build", "update"} | ({"rollout"} if _collects(spec) else set())
+    kept = tuple(only(c, phases) for c in components)
+    return Ledger(components=kept, knobs=dict(spec.knobs))
 
 
 def _given_way(
@@ -129,10 +134,6 @@ def _given_way(
 
 def _collects(spec: RunSpec) -> bool:
     return bool(update_of(spec).rollout) or any("rollout" in a.phases for a in spec.arrays)
-
-
-def _without_rollout(phases: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(p for p in phases if p != "rollout")
 
 
 def reserved(array: ArraySpec, spec: RunSpec) -> Size:
@@ -154,77 +155,14 @@ def resident(array: ArraySpec, spec: RunSpec) -> Size:
     return rows * row
 
 
-def _measured(where: str) -> Evidence:
-    return Evidence(kind=EvidenceKind.MEASURED, where=where)
-
-
-def _derived(where: str) -> Evidence:
-    return Evidence(kind=EvidenceKind.DERIVED, where=where)
-
-
-def _probed(where: str) -> Evidence:
-    return Evidence(kind=EvidenceKind.PROBED, where=where)
-
-
-def _line(slope: Slope, size: Size) -> Size:
-    return size * slope.per_unit + slope.fixed
-
-
 def _base(spec: RunSpec, readings: Readings) -> Iterator[Component]:
-    """The interpreter and its libraries: imports, what building loads, and first use."""
     parameters = sum(n.parameter_bytes for n in spec.networks)
     optimizers = sum(n.optimizer_bytes for n in spec.networks)
-    base = min(readings.base or readings.stopped, readings.stopped)
-    built = max(0, readings.stopped - base - parameters)
-    used = readings.warm - readings.retained - base - built - parameters - optimizers
-    yield Component(
-        name="base.imports",
-        kind=Kind.BASE,
-        size=const(base),
-        phases=ALWAYS,
-        evidence=_measured("a child that only imports the run's libraries (PSS)"),
-    )
-    yield Component(
-        name="base.build",
-        kind=Kind.BASE,
-        size=const(built),
-        phases=BUILT,
-        evidence=_measured("the process with the networks built, less the rows named here"),
-    )
-    yield Component(
-        name="base.first_use",
-        kind=Kind.BASE,
-        size=const(max(0, used)),
-        phases=TRAINING,
-        evidence=_measured("the same process after one small update: code pages, thread pools"),
-    )
-
-
-def _networks(spec: RunSpec) -> Iterator[Component]:
-    for network in spec.networks:
-        yield Component(
-            name=f"{network.name}.parameters",
-            kind=Kind.PARAMETERS,
-            size=const(network.parameter_bytes),
-            phases=BUILT,
-            evidence=_derived(f"{network.name}: its parameters and buffers"),
-        )
-        if network.gradient_bytes:
-            yield Component(
-                name=f"{network.name}.gradients",
-                kind=Kind.GRADIENTS,
-                size=const(network.gradient_bytes),
-                phases=TRAINING,
-                evidence=_derived(f"{network.name}: one for each trained parameter"),
-            )
-        if network.optimizer_bytes:
-            yield Component(
-                name=f"{network.name}.optimizer",
-                kind=Kind.OPTIMIZER,
-                size=const(network.optimizer_bytes),
-                phases=TRAINING,
-                evidence=_derived(f"{network.optimizer}'s state after its first step"),
-            )
+    imports = min(readings.base or readings.stopped, readings.stopped)
+    built = max(0, readings.stopped - imports - parameters)
+    used = readings.warm - readings.retained - imports - built - parameters - optimizers
+    where = "the process with the networks built"
+    yield from base_rows(imports=imports, built=built, used=used, where=where)
 
 
 def _arrays(spec: RunSpec) -> Iterator[Component]:
@@ -236,7 +174,7 @@ def _arrays(spec: RunSpec) -> Iterator[Component]:
             size=resident(array, spec),
             reserved=None if array.filled is None else reserved(array, spec),
             phases=array.phases,
-            evidence=_derived(f"the run spec: {array.dtype} ({shape})"),
+            evidence=derived(f"the run spec: {array.dtype} ({shape})"),
         )
 
 
@@ -253,7 +191,7 @@ def _graphs(spec: RunSpec, readings: Readings) -> Iterator[Component]:
         kind=Kind.ACTIVATIONS,
         size=size,
         phases=TRAINING,
-        evidence=_probed(f"{recorded}: the rollout records gradients, so each step keeps these"),
+        evidence=probed(f"{recorded}: the rollout records gradients, so each step keeps these"),
     )
     if update.keeps_last_graph:
         yield Component(
@@ -261,16 +199,13 @@ def _graphs(spec: RunSpec, readings: Readings) -> Iterator[Component]:
             kind=Kind.ACTIVATIONS,
             size=size,
             phases=("rollout",),
-            evidence=_probed(f"{recorded}: the last iteration's, until the next is complete"),
+            evidence=probed(f"{recorded}: the last iteration's, until the next is complete"),
         )
 
 
 def _update(spec: RunSpec, readings: Readings) -> Iterator[Component]:
     """What is alive while a minibatch goes forward and backward."""
     samples = width(spec)
-    now = samples.evaluate(spec.knobs)
-    gradients = sum(n.gradient_bytes for n in spec.networks)
-    rest = Slope(fixed=readings.live.fixed - gradients, per_unit=readings.live.per_unit)
     inputs = sum(_sample_bytes(a) for a in spec.observation)
     traced = readings.activations or Slope(fixed=0, per_unit=0)
     parts = [
@@ -278,29 +213,24 @@ def _update(spec: RunSpec, readings: Readings) -> Iterator[Component]:
             "minibatch.inputs",
             Kind.COPIES,
             Slope(fixed=0, per_unit=inputs),
-            _derived("what the networks are called with"),
+            derived("what the networks are called with"),
         ),
         (
             "update.activations",
             Kind.ACTIVATIONS,
             # Inputs are among the tensors that are saved for backward.
             Slope(fixed=traced.fixed, per_unit=max(0, traced.per_unit - inputs)),
-            _derived("fake-tensor trace: tensors saved for backward, inputs apart"),
+            derived("fake-tensor trace: tensors saved for backward, inputs apart"),
         ),
     ]
-    for name, kind, slope, evidence in parts:
-        if slope.at(now) > rest.at(now):
-            continue  # not all of it is alive at the peak: it stays with what was recorded
-        rest = Slope(fixed=rest.fixed - slope.fixed, per_unit=rest.per_unit - slope.per_unit)
-        if slope.at(now) > 0:
-            size = _line(slope, samples)
-            yield Component(name=name, kind=kind, size=size, phases=UPDATE, evidence=evidence)
-    yield Component(
-        name="update.scratch",
-        kind=Kind.SCRATCH,
-        size=maximum(_line(rest, samples), 0),
+    live = readings.live
+    yield from update_rows(
+        parts,
+        Slope(fixed=live.fixed - gradient_bytes(spec), per_unit=live.per_unit),
+        samples=samples,
+        now=samples.evaluate(spec.knobs),
         phases=UPDATE,
-        evidence=_probed("recorded allocations of two small updates, extrapolated to the batch"),
+        scratch=probed("recorded allocations of two small updates, extrapolated to the batch"),
     )
 
 
@@ -327,5 +257,5 @@ def _slack(spec: RunSpec, readings: Readings, components: list[Component]) -> It
             kind=Kind.FRAGMENTATION,
             size=maximum(unit(spec) * more + (held[0] - more * units[0]), 0),
             phases=(moment,),
-            evidence=_probed("the run's allocations replayed through this machine's malloc"),
+            evidence=probed("the run's allocations replayed through this machine's malloc"),
         )

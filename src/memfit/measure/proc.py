@@ -51,6 +51,12 @@ def rollup(pid: int | str = "self") -> Rollup | None:
     return Rollup(**found)
 
 
+def own_bytes() -> int:
+    """The resident bytes of this process alone."""
+    own = rollup()
+    return own.rss if own is not None else 0
+
+
 def children(pid: int) -> list[int]:
     """The direct children of a process."""
     found: list[int] = []

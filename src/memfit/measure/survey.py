@@ -12,18 +12,18 @@ import gc
 import time
 import tracemalloc
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from memfit.measure import allocations, trace
 from memfit.measure.allocations import Sequences
-from memfit.measure.proc import PeakMeter, rollup
+from memfit.measure.found import Found, line_through
+from memfit.measure.proc import PeakMeter, own_bytes
 from memfit.measure.rehearsal import Sb3Rehearsal, Work, arrays_of
 from memfit.measure.replay import SEEDS, Growth, Malloc
 from memfit.measure.update_cycle import padded_share, update_cycles
 from memfit.measure.waiting import Waiting
-from memfit.model import NO_SLOPE, Slope
+from memfit.model import Slope
 
 # A small update should cost little memory and time, yet be large enough that kernels choose the
 # same ways of working as at full size.
@@ -41,28 +41,6 @@ ROLLOUTS, GRADIENT_STEPS = 3, 12
 MOST_EVENTS = 12_000
 
 
-@dataclass(kw_only=True)
-class Survey:
-    """What the survey found; every number is bytes."""
-
-    stopped: int
-    reset: int = 0
-    warm: int = 0
-    retained: int = 0
-    seen: int = 0
-    batch: int = 0
-    whole_rollout: bool = False
-    flattened: bool = False
-    matched_share: float = 1.0
-    assumed: bool = False
-    activations: Slope | None = None
-    live: Slope = NO_SLOPE
-    gather: Slope = NO_SLOPE
-    growth: dict[str, Slope] = field(default_factory=dict)
-    growth_spread: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-
 class Surveyor:
     """Takes a model through the stages."""
 
@@ -70,7 +48,7 @@ class Surveyor:
         self.model = model
         self.rehearsal = rehearsal
         self.meter = PeakMeter()
-        self.found = Survey(stopped=stopped)
+        self.found = Found(stopped=stopped)
         self.malloc = Malloc()
         self.recurrent = hasattr(model, "_last_lstm_states")
         self._kept: Any = None
@@ -78,7 +56,7 @@ class Surveyor:
         self._since_warm = 0
         self.rollout = int(model.n_steps) * int(model.n_envs) if rehearsal.on_policy else 0
 
-    def run(self, arrays: Sequence[tuple[str, int]]) -> Survey:
+    def run(self, arrays: Sequence[tuple[str, int]]) -> Found:
         """All stages; `arrays` are the run's buffer arrays with their full sizes."""
         found = self.found
         found.batch = found.batch or self._batch()
@@ -124,7 +102,7 @@ class Surveyor:
         Matrix kernels keep buffers that depend on it, which no recording sees; where these come to
         lie decides what malloc can give back. False where it would take too long.
         """
-        found, warm = self.found, _own_bytes()
+        found, warm = self.found, own_bytes()
         most = REAL_SECONDS * (4 if self.recurrent else 1)
         seconds, done = 0.0, 1
         self.rehearsal.on_first_minibatch = self.meter.start  # the flatten copy is over then
@@ -147,7 +125,7 @@ class Surveyor:
         self.rehearsal.drop_gradients()
         gc.collect()
         if done == found.batch:
-            self._since_warm = max(0, _own_bytes() - warm)
+            self._since_warm = max(0, own_bytes() - warm)
         return done == found.batch
 
     def _seconds(self, batch: int) -> float:
@@ -278,7 +256,9 @@ class Surveyor:
                 seen = found.seen + sum(size for _, size in arrays if self.rehearsal.on_policy)
                 # The first updates were seen; over many more, malloc holds what replays say.
                 likely = max(seen, (seen + likely) // 2)
-            found.growth[moment] = _line(batch, likely, likely + two.likely - one.likely)
+            found.growth[moment] = line_through(
+                batch, 2 * batch, likely, likely + two.likely - one.likely
+            )
             found.growth_spread[moment] = one.most - one.likely
 
     def _padding(self, recorded: int, batch: int) -> float:
@@ -319,17 +299,5 @@ class Surveyor:
         return self._waiting.replay(told, seeds)
 
 
-def _own_bytes() -> int:
-    """The RSS of this process alone."""
-    own = rollup()
-    return own.rss if own is not None else 0
-
-
 def _slope(batch: int, bytes_at: Any) -> Slope:
-    return _line(batch, bytes_at(batch), bytes_at(2 * batch))
-
-
-def _line(batch: int, at_one: int, at_two: int) -> Slope:
-    """The line through a value at `batch` and one at twice that."""
-    per_unit = (at_two - at_one) // batch
-    return Slope(fixed=at_one - per_unit * batch, per_unit=per_unit)
+    return line_through(batch, 2 * batch, bytes_at(batch), bytes_at(2 * batch))

@@ -11,14 +11,15 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from memfit.measure import allocations
 from memfit.measure.allocations import GATHER, GATHERED, Sequences
 from memfit.measure.cycle import Array, Cycle, live_peak, run_steps
-from memfit.measure.proc import PeakMeter, rollup
+from memfit.measure.found import Found, line_through
+from memfit.measure.proc import PeakMeter, own_bytes
 from memfit.measure.replay import Growth, Malloc
 from memfit.measure.waiting import Waiting
 from memfit.model import Slope
@@ -31,7 +32,6 @@ WARM_SAMPLES = 16
 REAL_SECONDS, REAL_BYTES, REAL_STEPS = 1.5, 384 * 2**20, 12
 SEEDS, LONG_SEEDS = 6, 2
 LONG = 16  # steps of a rollout whose graphs are kept
-NOTHING = Slope(fixed=0, per_unit=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,26 +54,6 @@ class Sizes:
         return cls(**{**numbers, "arrays": [Array(**array) for array in numbers["arrays"]]})
 
 
-@dataclass(kw_only=True)
-class TorchSurvey:
-    """What the survey found; every number is bytes."""
-
-    stopped: int
-    reset: int = 0
-    warm: int = 0
-    retained: int = 0
-    seen: int = 0
-    batch: int = 0
-    matched_share: float = 1.0
-    activations: Slope | None = None
-    live: Slope = NOTHING
-    graph: Slope = NOTHING
-    gather: Slope = NOTHING
-    growth: dict[str, Slope] = field(default_factory=dict)
-    growth_spread: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-
 class TorchSurveyor:
     """Takes a program through the stages."""
 
@@ -82,9 +62,9 @@ class TorchSurveyor:
         self.update = program.facts.update
         self.meter = PeakMeter()
         self.malloc = Malloc()
-        self.found = TorchSurvey(stopped=stopped)
+        self.found = Found(stopped=stopped)
 
-    def run(self, full: Sizes, larger: Sizes) -> TorchSurvey:
+    def run(self, full: Sizes, larger: Sizes) -> Found:
         """All stages, for the run's own size and for one that is twice as large."""
         found = self.found
         found.batch = full.unit
@@ -95,11 +75,11 @@ class TorchSurveyor:
         # Matrix kernels keep buffers that depend on the real size, which no recording sees: replays
         # go on from where updates at that size leave the heap, if these are cheap.
         self.waiting = Waiting(run_steps)
-        warm = self._own_bytes()
+        warm = own_bytes()
         found.seen, since_warm = self._see(full), 0
         if found.seen:
             gc.collect()
-            since_warm = max(0, self._own_bytes() - warm)
+            since_warm = max(0, own_bytes() - warm)
             self.waiting.dismiss()
             self.waiting = Waiting(run_steps)
         # From here on the survey's own tools take memory, so nothing is read any more.
@@ -110,8 +90,8 @@ class TorchSurveyor:
             rollouts = self._record(self._rollout_twice, self._small_batches(full.rollout))
             kept = [Cycle.of(rollouts.at(n)).kept_bytes for n in (full.rollout, 2 * full.rollout)]
             if self.update.records_gradients:
-                found.graph = _line(full.rollout, 2 * full.rollout, *kept)
-        found.live = _line(
+                found.graph = line_through(full.rollout, 2 * full.rollout, *kept)
+        found.live = line_through(
             full.width,
             2 * full.width,
             *(live_peak(Cycle.of(updates.at(n))) for n in (full.width, 2 * full.width)),
@@ -124,7 +104,7 @@ class TorchSurveyor:
                 seen = found.seen + sum(a.bytes for a in full.arrays if moment in a.phases)
                 # The first steps were seen; over many more, malloc comes to hold what replays say.
                 likely = max(seen, (seen + likely) // 2)
-            found.growth[moment] = _line(full.unit, larger.unit, likely, likely + more)
+            found.growth[moment] = line_through(full.unit, larger.unit, likely, likely + more)
             found.growth_spread[moment] = one[moment].most - one[moment].likely
         self.waiting.dismiss()
         found.activations = activations(self.program, full.width)
@@ -146,11 +126,11 @@ class TorchSurveyor:
         if self.update.records_gradients:
             return 0
         held: dict[Any, Any] = {}
-        before, seen = self._own_bytes(), 0
+        before, seen = own_bytes(), 0
         self.meter.start()
         seconds, done = 0.0, 1
         for width in sorted({min(full.width, n) for n in (64, 512, full.width)}):
-            grown = self._peak_bytes() - before
+            grown = self.meter.own_peak() - before
             if max(seconds / REAL_SECONDS, grown / REAL_BYTES) * width > done:
                 break
             # A busy machine, and what a first time costs, must not change the plan.
@@ -158,7 +138,7 @@ class TorchSurveyor:
             if width == full.width:
                 for _ in range(max(1, min(REAL_STEPS, int(1 / max(seconds, 1e-3))))):
                     self.program.update(width, held)
-                seen = max(0, self._peak_bytes() - before)
+                seen = max(0, self.meter.own_peak() - before)
             done = width
         held.clear()
         self.program.drop_gradients()
@@ -169,15 +149,6 @@ class TorchSurveyor:
         started = time.process_time()
         self.program.update(width, held)
         return time.process_time() - started
-
-    def _own_bytes(self) -> int:
-        """This process alone: the waiting fork shares its pages."""
-        own = rollup()
-        return own.rss if own is not None else 0
-
-    def _peak_bytes(self) -> int:
-        """The highest that this process alone has been since the meter's start."""
-        return self._own_bytes() + self.meter.peak() - self.meter.now()
 
     def _small_batches(self, width: int) -> tuple[int, int]:
         """Two sizes for recording; the larger is the run's own where that is cheap."""
@@ -236,7 +207,7 @@ def activations(program: Any, samples: int) -> Slope | None:
         a, b = _saved_bytes(program, low), _saved_bytes(program, high)
     except Exception:  # noqa: BLE001 - a network may do anything in its forward pass
         return None
-    return _line(low, high, a, b)
+    return line_through(low, high, a, b)
 
 
 def _saved_bytes(program: Any, samples: int) -> int:
@@ -259,9 +230,3 @@ def _saved_bytes(program: Any, samples: int) -> int:
         held = program.loss_of(samples)
     del held
     return sum(saved.values())
-
-
-def _line(low: int, high: int, at_low: int, at_high: int) -> Slope:
-    """The line through two points."""
-    per_unit = (at_high - at_low) // max(1, high - low)
-    return Slope(fixed=at_low - per_unit * low, per_unit=per_unit)

@@ -41,6 +41,10 @@ class SystemRun:
     measured: int
     seconds: float
 
+    @property
+    def error(self) -> float:
+        return (self.predicted - self.measured) / self.measured
+
 
 @dataclass(frozen=True, kw_only=True)
 class SystemDemo:

@@ -27,6 +27,10 @@ class Point:
     exit_code: int | None = None
     said: str = ""
 
+    @property
+    def bytes_each(self) -> int:
+        return self.peak_bytes // self.value
+
 
 @dataclass(frozen=True, kw_only=True)
 class Line:

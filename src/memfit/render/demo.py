@@ -85,7 +85,7 @@ def system_demo_blocks(demo: SystemDemo) -> list[Block]:
                 format_bytes(run.predicted),
                 format_bytes(run.upper),
                 format_bytes(run.measured),
-                f"{(run.predicted - run.measured) / run.measured:+.1%}",
+                f"{run.error:+.1%}",
                 f"{run.seconds:.0f}",
             )
             for run in demo.runs

@@ -66,7 +66,7 @@ def _row(point: Point) -> tuple[str, ...]:
     return (
         f"{point.value:,}",
         f"over {peak}" if over else peak,
-        "" if over else format_bytes(point.peak_bytes // point.value),
+        "" if over else format_bytes(point.bytes_each),
         f"{point.seconds:.1f}",
         point.outcome.value,
     )
