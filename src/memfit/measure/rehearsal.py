@@ -203,6 +203,15 @@ class Sb3Rehearsal:
         for tensor in self.model.policy.parameters():
             tensor.grad = None
 
+    def tensors(self) -> Iterator[Any]:
+        """What the policy and its optimizers hold from one update to the next."""
+        policy = self.model.policy
+        yield from policy.parameters()
+        for module in policy.modules():
+            if (optimizer := getattr(module, "optimizer", None)) is not None:
+                for state in optimizer.state.values():
+                    yield from (t for t in state.values() if hasattr(t, "untyped_storage"))
+
 
 def marked_call(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, noting where it starts and ends in a recorded sequence."""

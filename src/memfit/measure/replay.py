@@ -23,6 +23,8 @@ _COMPANIONS = (96, 192, 200, 288, 400, 600)
 _STAY = 0.01
 _BEFORE = (40_000, 90_000, 150_000, 300_000, 700_000, 1_500_000)
 SEEDS = 6
+_AT_ONCE = 3  # each fork holds a few MiB of its own
+_MORE_THAN_ANY_TOP = 2**40
 
 # malloc is looked at only where it may be at a new height: asking for its footprint takes longer
 # the more free blocks it has. Between two looks it can grow by this share of the most alive.
@@ -113,6 +115,14 @@ class Malloc:
         """Bytes that malloc holds and nobody uses."""
         return int(self._libc.mallinfo2().fordblks) if self.available else 0
 
+    def release(self, *, keep_top: bool = False) -> None:
+        """Give the pages of free blocks back to the system.
+
+        With `keep_top` the heap itself stays as it is, so that a replay finds what it would have.
+        """
+        if self.available:
+            self._libc.malloc_trim(ctypes.c_size_t(_MORE_THAN_ANY_TOP if keep_top else 0))
+
 
 def replay(steps: Iterable[Step]) -> dict[str, int]:
     """The most that a sequence adds to malloc's footprint at each moment, over what it is now."""
@@ -198,8 +208,11 @@ class Growth:
 
 def replay_often(steps: Callable[[], Iterable[Step]], seeds: int = SEEDS) -> dict[str, Growth]:
     """Replay a sequence several times, each in a fork that has malloc as this process has it."""
-    pipes = [_fork_replay(steps, seed) for seed in range(seeds)]
-    found = [_collect(pid, reader) for pid, reader in pipes]
+    found: list[dict[str, int]] = []
+    for first in range(0, seeds, _AT_ONCE):
+        some = range(first, min(seeds, first + _AT_ONCE))
+        pipes = [_fork_replay(steps, seed) for seed in some]
+        found += [_collect(pid, reader) for pid, reader in pipes]
     return {
         moment: Growth(
             mean=sum(one[moment] for one in found) // len(found),

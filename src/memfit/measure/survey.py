@@ -22,7 +22,7 @@ from memfit.measure.proc import PeakMeter, own_bytes
 from memfit.measure.rehearsal import Sb3Rehearsal, Work, arrays_of
 from memfit.measure.replay import SEEDS, Growth, Malloc
 from memfit.measure.update_cycle import padded_share, update_cycles
-from memfit.measure.waiting import Waiting
+from memfit.measure.waiting import Waiting, blocks_of
 from memfit.model import Slope
 
 # A small update should cost little memory and time, yet be large enough that kernels choose the
@@ -91,10 +91,13 @@ class Surveyor:
         found.retained = max(0, self.malloc.free_bytes() - free_before)
         # From here on the survey's own tools take memory; replays go on from here, or from where
         # updates at the real batch size leave the heap.
-        self._waiting = Waiting(update_cycles)
+        self._waiting = self._wait()
         if self._real_batch():
             self._waiting.dismiss()
-            self._waiting = Waiting(update_cycles)
+            self._waiting = self._wait()
+
+    def _wait(self) -> Waiting:
+        return Waiting(update_cycles, unread=blocks_of(self.rehearsal.tensors()))
 
     def _real_batch(self) -> bool:
         """Where that is a matter of tenths of a second, update at the run's own batch size.
@@ -245,6 +248,8 @@ class Surveyor:
         found.gather = self._gather_bytes(small, large)
         padding = self._padding(large, batch)
         found.live = _slope(batch, lambda b: allocations.live_peak(recorded.at(round(b * padding))))
+        self.rehearsal.drop_gradients()
+        self.malloc.release()  # replays are made elsewhere
         prints = [
             self._replay(recorded, round(batch * padding), arrays, SEEDS),
             self._replay(recorded, round(2 * batch * padding), arrays, SEEDS // 2),

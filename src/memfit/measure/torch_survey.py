@@ -21,7 +21,7 @@ from memfit.measure.cycle import Array, Cycle, live_peak, run_steps
 from memfit.measure.found import Found, line_through
 from memfit.measure.proc import PeakMeter, own_bytes
 from memfit.measure.replay import Growth, Malloc
-from memfit.measure.waiting import Waiting
+from memfit.measure.waiting import Waiting, blocks_of
 from memfit.model import Slope
 
 # A small step should cost little memory and time, yet be large enough that kernels choose the same
@@ -74,14 +74,14 @@ class TorchSurveyor:
         found.retained = max(0, self.malloc.free_bytes() - free_before)
         # Matrix kernels keep buffers that depend on the real size, which no recording sees: replays
         # go on from where updates at that size leave the heap, if these are cheap.
-        self.waiting = Waiting(run_steps)
+        self.waiting = self._wait()
         warm = own_bytes()
         found.seen, since_warm = self._see(full), 0
         if found.seen:
             gc.collect()
             since_warm = max(0, own_bytes() - warm)
             self.waiting.dismiss()
-            self.waiting = Waiting(run_steps)
+            self.waiting = self._wait()
         # From here on the survey's own tools take memory, so nothing is read any more.
         updates = self._record(self._update_twice, self._small_batches(full.width))
         found.matched_share = updates.matched_share
@@ -109,6 +109,9 @@ class TorchSurveyor:
         self.waiting.dismiss()
         found.activations = activations(self.program, full.width)
         return found
+
+    def _wait(self) -> Waiting:
+        return Waiting(run_steps, unread=blocks_of(self.program.parameters()))
 
     def _warm_up(self, full: Sizes) -> None:
         held: dict[Any, Any] = {}
