@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import mmap
 import json
+import mmap
 import os
 import pickle
 from collections.abc import Callable, Iterable, Mapping
