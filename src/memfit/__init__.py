@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "plan": "memfit.api",
     "sweep": "memfit.api",
+    "explain": "memfit.api",
     "demo": "memfit.api",
     "Plan": "memfit.model",
     "Ledger": "memfit.model",
@@ -32,6 +33,7 @@ __all__ = [
     "Size",
     "TorchRun",
     "demo",
+    "explain",
     "format_bytes",
     "parse_bytes",
     "plan",
@@ -39,7 +41,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from memfit.api import demo, plan, sweep
+    from memfit.api import demo, explain, plan, sweep
     from memfit.errors import MemfitError
     from memfit.model import Component, Ledger, Plan, RunSpec, Size
     from memfit.sources.torch import TorchRun

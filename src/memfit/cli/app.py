@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from memfit.cli.demo import demo
+from memfit.cli.explain import explain
 from memfit.cli.messages import report
 from memfit.cli.plan import SETTINGS, plan
 from memfit.cli.sweep import sweep
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 app.command(context_settings=SETTINGS)(plan)
 app.command()(sweep)
+app.command()(explain)
 app.command()(demo)
 
 
@@ -51,6 +53,7 @@ def memfit(
     memfit plan train.py                       predict the peak of a training script
     memfit plan run.toml                       the same from a run spec
     memfit sweep --over n=1..64 -- CMD {n}     measure a program's peak over a setting
+    memfit explain PID                         where a running training's memory goes
     memfit demo                                plan a real training, run it, compare
     memfit demo drone                          the same with a reference system
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from enum import StrEnum
@@ -44,6 +45,15 @@ def parse_limit(text: str | None) -> int | None:
     if amount == 0:
         raise UsageError("--limit 0 leaves no room for anything: give a size such as 16GiB")
     return amount
+
+
+def parse_seconds(text: str) -> float:
+    """A stretch of time such as `10s`, `500ms`, `2m` or plain seconds."""
+    units = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0}
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text)
+    if match is None or match.group(2) not in units or not float(match.group(1)):
+        raise UsageError(f"{text!r} is no stretch of time: write one such as 10s or 2m")
+    return float(match.group(1)) * units[match.group(2)]
 
 
 def check_timeout(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""How much memory this process may use: the smallest of cgroup v2, cgroup v1, RLIMIT and RAM.
+"""How much memory a process may use: the smallest of cgroup v2, cgroup v1, RLIMIT and RAM.
 
 All of it is read from `/proc` and `/sys`; `root` stands for another tree in tests.
 """
@@ -23,9 +23,10 @@ _RLIMITS = (
 )
 
 
-def memory_limit(root: Path = Path("/")) -> Limit:
-    """The smallest limit that applies to this process, and what sets it."""
-    limits = [*_cgroup_v2(root), *_cgroup_v1(root), *_rlimits(root), *_ram(root)]
+def memory_limit(root: Path = Path("/"), *, pid: int | str = "self") -> Limit:
+    """The smallest limit that applies to a process, this one by default, and what sets it."""
+    own = root / "proc" / str(pid)
+    limits = [*_cgroup_v2(root, own), *_cgroup_v1(root, own), *_rlimits(own), *_ram(root)]
     if not limits:
         raise Unsupported(
             "memfit cannot read this machine's memory limit: give one, such as --limit 16GiB"
@@ -33,23 +34,31 @@ def memory_limit(root: Path = Path("/")) -> Limit:
     return min(limits, key=lambda limit: limit.bytes)
 
 
-def _cgroup_v2(root: Path) -> Iterator[Limit]:
-    for group, name in _groups(root, version=2):
+def available(root: Path = Path("/")) -> int:
+    """What the machine could still give, by the kernel's own estimate."""
+    for line in _read(root / "proc/meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _cgroup_v2(root: Path, own: Path) -> Iterator[Limit]:
+    for group, name in _groups(root, own, version=2):
         for file in ("memory.max", "memory.high"):
             amount = _number(group / file)
             if amount is not None:
                 yield Limit(bytes=amount, source=f"cgroup v2 {file} of {name}")
 
 
-def _cgroup_v1(root: Path) -> Iterator[Limit]:
-    for group, name in _groups(root, version=1):
+def _cgroup_v1(root: Path, own: Path) -> Iterator[Limit]:
+    for group, name in _groups(root, own, version=1):
         amount = _number(group / "memory.limit_in_bytes")
         if amount is not None:
             yield Limit(bytes=amount, source=f"cgroup v1 memory.limit_in_bytes of {name}")
 
 
-def _rlimits(root: Path) -> Iterator[Limit]:
-    text = _read(root / "proc/self/limits")
+def _rlimits(own: Path) -> Iterator[Limit]:
+    text = _read(own / "limits")
     for name, row, counts in _RLIMITS:
         for line in text.splitlines():
             soft = line.removeprefix(row).split()
@@ -67,9 +76,9 @@ def _ram(root: Path) -> Iterator[Limit]:
         yield Limit(bytes=pages * page, source="RAM")
 
 
-def _groups(root: Path, *, version: int) -> Iterator[tuple[Path, str]]:
-    """This process's memory group and all groups above it that can be seen, lowest first."""
-    group = _own_group(root, version=version)
+def _groups(root: Path, own: Path, *, version: int) -> Iterator[tuple[Path, str]]:
+    """The process's memory group and all groups above it that can be seen, lowest first."""
+    group = _own_group(own, version=version)
     mount = _mount(root, version=version)
     if group is None or mount is None:
         return
@@ -82,9 +91,9 @@ def _groups(root: Path, *, version: int) -> Iterator[tuple[Path, str]]:
         yield root / top.relative_to("/") / part, str(PurePosixPath("/") / part)
 
 
-def _own_group(root: Path, *, version: int) -> PurePosixPath | None:
-    """The path of this process's group: `0::/path` in v2, `4:memory:/path` in v1."""
-    for line in _read(root / "proc/self/cgroup").splitlines():
+def _own_group(own: Path, *, version: int) -> PurePosixPath | None:
+    """The path of the process's group: `0::/path` in v2, `4:memory:/path` in v1."""
+    for line in _read(own / "cgroup").splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if controllers == "" if version == 2 else "memory" in controllers.split(","):

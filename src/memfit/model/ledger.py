@@ -27,6 +27,11 @@ class Kind(StrEnum):
     WORKER = "worker"
     STACKS = "stacks"
     FRAGMENTATION = "fragmentation"
+    ARRAYS = "arrays"
+    OBJECTS = "objects"
+    HEAP = "heap"
+    LARGE = "large block"
+    FILE = "mapped file"
     UNATTRIBUTED = "unattributed"
 
 

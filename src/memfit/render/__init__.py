@@ -2,6 +2,8 @@
 
 from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
 from memfit.render.demo import demo_blocks, demo_json, system_demo_blocks, system_demo_json
+from memfit.render.explain import explain_blocks
+from memfit.render.explain_json import explain_json
 from memfit.render.markdown import to_markdown
 from memfit.render.plan import plan_blocks
 from memfit.render.plan_json import plan_json
@@ -19,6 +21,8 @@ __all__ = [
     "Tone",
     "demo_blocks",
     "demo_json",
+    "explain_blocks",
+    "explain_json",
     "plan_blocks",
     "plan_json",
     "sweep_blocks",

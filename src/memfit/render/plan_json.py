@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from memfit.model import Advice, Capacity, Component, Crossing, Finding, Ledger, Plan
-
-SCHEMA = 1
+from memfit.model import Advice, Capacity, Crossing, Finding, Plan
+from memfit.render.component_json import SCHEMA, component_json
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -25,7 +24,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "peak_moment": ledger.peak.moment,
         "phases": ledger.phase_bytes,
         "moments": ledger.moment_bytes,
-        "components": [_component(ledger, c, plan.per) for c in ledger.components],
+        "components": [component_json(ledger, c, plan.per) for c in ledger.components],
         "knobs": dict(ledger.knobs),
         "changed": dict(plan.changed),
         "per": plan.per or None,
@@ -43,25 +42,6 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "seconds": round(plan.seconds, 3),
         "planner_peak_bytes": plan.planner_peak_bytes,
     }
-
-
-def _component(ledger: Ledger, component: Component, per: str) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "name": component.name,
-        "kind": component.kind.value,
-        "place": component.place.value,
-        "bytes": ledger.bytes_of(component),
-        "formula": str(component.size),
-        "phases": list(component.phases),
-        "evidence": {"kind": component.evidence.kind.value, "where": component.evidence.where},
-    }
-    if per:
-        row["one_more_bytes"] = ledger.one_more(component, per)
-    if component.reserved is not None:
-        reserved = component.reserved.evaluate(ledger.knobs)
-        if reserved != row["bytes"]:
-            row["reserved_bytes"] = reserved
-    return row
 
 
 def _capacity(capacity: Capacity) -> dict[str, Any]:

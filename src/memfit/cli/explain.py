@@ -1,0 +1,84 @@
+"""`memfit explain`: where the memory of a live process tree goes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memfit.cli.messages import progress
+from memfit.cli.output import (
+    Format,
+    FormatOption,
+    OutputOption,
+    QuietOption,
+    check_output,
+    emit,
+    parse_limit,
+    parse_seconds,
+)
+from memfit.errors import UsageError
+
+OVER = 3
+
+
+def explain(
+    target: Annotated[str, typer.Argument(metavar="PID", help="The process to explain.")],
+    no_children: Annotated[
+        bool, typer.Option("--no-children", help="This process alone, not those below it.")
+    ] = False,
+    for_: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TIME", help="Read twice, so far apart (10s): what grew?"),
+    ] = None,
+    limit: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Compare with this instead of the process's own limit."),
+    ] = None,
+    form: FormatOption = Format.TERMINAL,
+    output: OutputOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Where the memory of a running training goes, without touching it.
+
+    Reads what the kernel says about the process and all below it: libraries, Python's objects,
+    malloc's heap, large blocks with how much of them is filled, stacks, shared memory, workers.
+    The rows add up to the tree's memory, pages that several share counted once.
+
+    A process started by `memfit run -- CMD`, or which called memfit.listen(), also tells which of
+    its objects hold it: model.rollout_buffer.observations, envs[3].history ...
+
+    \b
+    Examples:
+      memfit explain 4711
+      memfit explain 4711 --for 10s
+      memfit explain $(pgrep -n -f train.py) --format json -o explained.json
+
+    Exit code 0: explained. 2: no such process, or not yours to read. 3: over --limit.
+    """
+    limit_bytes = parse_limit(limit)
+    seconds = parse_seconds(for_) if for_ is not None else 0.0
+    check_output(output)
+    if not target.isdecimal():
+        raise UsageError(
+            f"{target!r} is no PID: give the number of a running process, for instance from "
+            "`pgrep -af python`"
+        )
+
+    from memfit import api, render
+
+    result = api.explain(
+        int(target),
+        children=not no_children,
+        seconds=seconds,
+        limit=limit_bytes,
+        progress=progress(quiet=quiet),
+    )
+    emit(
+        form,
+        output,
+        blocks=lambda: render.explain_blocks(result),
+        data=lambda: render.explain_json(result),
+    )
+    if limit_bytes is not None and result.pss_bytes > limit_bytes:
+        raise typer.Exit(OVER)

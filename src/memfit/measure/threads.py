@@ -1,0 +1,179 @@
+"""The threads of a process: their names, their stacks, and the library that started each.
+
+A thread's stack is the mapping that holds its stack pointer. The first words that a thread wrote
+there lead back to the library that started it, so that a pool of threads can be named from outside.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memfit.measure.mappings import PAGE, Mapping, Pagemap
+from memfit.measure.peek import Memory
+
+_FIRST_BYTES = 16 * 1024  # of a stack, from its upper end: the thread's own data and first calls
+_USUAL_STACK = 8 * 2**20
+
+# What starts threads, by a part of the library's name, the most telling first.
+_POOLS = (
+    ("libgomp", "OpenMP"),
+    ("libiomp", "OpenMP"),
+    ("libomp", "OpenMP"),
+    ("openblas", "BLAS"),
+    ("libmkl", "BLAS"),
+    ("libtbb", "TBB"),
+    ("libcuda", "CUDA"),
+    ("libc10", "torch"),
+    ("libtorch", "torch"),
+    ("libuv", "libuv"),
+    ("python", "Python"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thread:
+    """A thread, the stretch of address space that is its stack, and the pool it belongs to."""
+
+    tid: int
+    name: str
+    pool: str
+    stack: tuple[int, int] | None
+
+
+def threads(pid: int, maps: Sequence[Mapping], pages: Pagemap) -> list[Thread]:
+    """All threads of a process. The main one comes first."""
+    starts = [m.start for m in maps]
+    found = []
+    taken: set[tuple[int, int]] = set()
+    for tid in _thread_ids(pid):
+        name = _text(f"/proc/{pid}/task/{tid}/comm").strip()
+        pointer = _stack_pointer(pid, tid)
+        stack = None if pointer is None or tid == pid else _stack(maps, starts, pointer)
+        if stack in taken:
+            stack = None
+        if stack:
+            taken.add(stack)
+        pool = "main" if tid == pid else ""
+        found.append(Thread(tid=tid, name=name, pool=pool, stack=stack))
+    spare = iter(s for s in _guarded(maps, _stack_size(pid)) if s not in taken)
+    with Memory(pid) as memory:
+        known = [_with_stack(thread, spare) for thread in found]
+        return [_with_pool(thread, maps, starts, memory, pages) for thread in known]
+
+
+def _with_stack(thread: Thread, spare: Iterable[tuple[int, int]]) -> Thread:
+    """A thread that is running shows no stack pointer: it has one of the stacks left over."""
+    if thread.stack or thread.pool == "main":
+        return thread
+    stack = next(iter(spare), None)
+    return Thread(tid=thread.tid, name=thread.name, pool=thread.pool, stack=stack)
+
+
+def _with_pool(
+    thread: Thread,
+    maps: Sequence[Mapping],
+    starts: Sequence[int],
+    memory: Memory,
+    pages: Pagemap,
+) -> Thread:
+    if thread.pool:
+        return thread
+    pool = _pool_by_name(thread.name)
+    if not pool and thread.stack:
+        pool = _pool_by_stack(thread.stack, maps, starts, memory, pages)
+    return Thread(tid=thread.tid, name=thread.name, pool=pool or "other", stack=thread.stack)
+
+
+def _pool_by_name(name: str) -> str:
+    """Some libraries give their threads names."""
+    if name.startswith("pt_"):
+        return "torch"
+    if name.startswith(("cuda", "CUDA")):
+        return "CUDA"
+    return ""
+
+
+def _pool_by_stack(
+    stack: tuple[int, int],
+    maps: Sequence[Mapping],
+    starts: Sequence[int],
+    memory: Memory,
+    pages: Pagemap,
+) -> str:
+    top = stack[1]
+    names = set()
+    # Only pages that are there: to read another would make it.
+    for a, b in pages.present(max(stack[0], top - _FIRST_BYTES), top) if pages.readable else ():
+        for (word,) in struct.iter_unpack("<Q", memory.read(a, b - a)):
+            at = bisect_right(starts, word) - 1
+            if at >= 0 and "x" in maps[at].perms and maps[at].holds(word):
+                names.add(maps[at].path.rsplit("/", 1)[-1])
+    for part, pool in _POOLS:
+        if any(part in name for name in names):
+            return pool
+    return ""
+
+
+def _stack(maps: Sequence[Mapping], starts: Sequence[int], pointer: int) -> tuple[int, int] | None:
+    at = bisect_right(starts, pointer) - 1
+    if at < 0 or not maps[at].holds(pointer) or not maps[at].nameless:
+        return None
+    found = maps[at]
+    if at and _is_guard(maps[at - 1], found):
+        # What lies above a stack may have become one mapping with it.
+        return found.start, min(found.end, maps[at - 1].start + _stack_size_near(found))
+    return found.start, found.end
+
+
+def _stack_size_near(mapping: Mapping) -> int:
+    """Stacks are as large as the program asked for: up to the next whole MiB boundary."""
+    return mapping.reserved + PAGE if mapping.reserved <= _USUAL_STACK else _USUAL_STACK
+
+
+def _is_guard(before: Mapping, mapping: Mapping) -> bool:
+    return before.forbidden and before.end == mapping.start and before.reserved <= 16 * PAGE
+
+
+def _guarded(maps: Sequence[Mapping], size: int) -> list[tuple[int, int]]:
+    """Nameless mappings that look like stacks: above a guard, and as large as stacks are here."""
+    found = []
+    for before, mapping in pairwise(maps):
+        if not (_is_guard(before, mapping) and mapping.nameless and mapping.writable):
+            continue
+        if mapping.reserved + before.reserved >= size:
+            found.append((mapping.start, before.start + size))
+    return found
+
+
+def _stack_size(pid: int) -> int:
+    for line in _text(f"/proc/{pid}/limits").splitlines():
+        words = line.removeprefix("Max stack size").split()
+        if line.startswith("Max stack size") and words and words[0].isdigit():
+            return int(words[0])
+    return _USUAL_STACK
+
+
+def _stack_pointer(pid: int, tid: int) -> int | None:
+    """Where a waiting thread's stack has come to; None for one that runs just now."""
+    words = _text(f"/proc/{pid}/task/{tid}/syscall").split()
+    return int(words[-2], 16) if len(words) >= 3 else None
+
+
+def _thread_ids(pid: int) -> list[int]:
+    try:
+        return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return []
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""

@@ -1,0 +1,179 @@
+"""Read a live process tree from outside: each process by layer, its threads and its settings."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+
+from memfit.errors import UsageError
+from memfit.measure import proc
+from memfit.measure.layers import Layers
+from memfit.measure.mappings import Pagemap, mappings
+from memfit.measure.peek import Memory
+from memfit.measure.threads import Thread, threads
+from memfit.model import Layer, Part, ProcessView, ThreadPool
+
+# Settings that decide about memory, where a process's environment has them.
+SETTINGS = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_TRIM_THRESHOLD_",
+    "PYTHONMALLOC",
+    "LD_PRELOAD",
+)
+_KERNEL_THREAD = 0x0020_0000
+_TRIES = 3
+_SAME = 0.005  # two ways of summing may differ by so much, else the process changed meanwhile
+
+
+def read_tree(pid: int, *, children: bool = True) -> list[ProcessView]:
+    """The process and, where asked for, all below it. Raises UsageError for the process itself."""
+    check_readable(pid)
+    found = [_settled(pid)]
+    for child in proc.descendants(pid) if children else ():
+        try:
+            found.append(_settled(child))
+        except UsageError:  # it has ended, or is not ours to read
+            continue
+    return found
+
+
+def check_readable(pid: int) -> None:
+    """Refuse what has no memory to explain, and say why."""
+    try:
+        words = _stat(pid)
+    except OSError:
+        raise UsageError(
+            f"there is no process {pid}: look for the right one, for instance with `pgrep -af "
+            "python`"
+        ) from None
+    if words[0] in "ZX":
+        raise UsageError(
+            f"process {pid} has ended and only waits for its parent (a zombie): it holds no "
+            "memory. Explain the parent, or a process that runs"
+        )
+    if int(words[6]) & _KERNEL_THREAD:
+        raise UsageError(
+            f"process {pid} is a thread of the kernel, with no memory of its own: give the PID of "
+            "a program"
+        )
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            file.read(1)
+    except PermissionError:
+        raise UsageError(
+            f"process {pid} belongs to another user, so its memory may not be read: run memfit as "
+            "that user or as root"
+        ) from None
+    except OSError:
+        raise _gone(pid) from None
+
+
+def _gone(pid: int) -> UsageError:
+    return UsageError(
+        f"process {pid} ended while it was being read: start it again, or record it with `memfit "
+        "run -- CMD`"
+    )
+
+
+def _settled(pid: int) -> ProcessView:
+    """A reading in which the kernel's own total agrees with the sum of the mappings."""
+    for _ in range(_TRIES):
+        view, summed = _view(pid)
+        if abs(view.pss - summed) <= _SAME * view.pss:
+            break
+    return view
+
+
+def _view(pid: int) -> tuple[ProcessView, int]:
+    pages = Pagemap(pid)
+    try:
+        maps = mappings(pid)
+        total = proc.rollup(pid)
+        if not maps or total is None:
+            raise _gone(pid)
+        own = threads(pid, maps, pages)
+        with Memory(pid) as memory:
+            parts = Layers(maps, own, pages, memory).parts()
+    except PermissionError:
+        raise UsageError(
+            f"the memory of process {pid} may not be read: run memfit as its user or as root"
+        ) from None
+    except OSError:
+        raise _gone(pid) from None
+    finally:
+        pages.close()
+    stat = _stat_or_gone(pid)
+    view = ProcessView(
+        pid=pid,
+        parent=int(stat[1]),
+        name=own[0].name if own else "",
+        command=_command(pid),
+        seconds=_age(int(stat[19])),
+        rss=total.rss,
+        pss=total.pss,
+        private=sum(m.private for m in maps),
+        reserved=sum(m.reserved for m in maps),
+        parts=tuple(parts),
+        pools=tuple(_pools(own, [p for p in parts if p.layer is Layer.STACKS])),
+        settings=_settings(pid),
+    )
+    return view, sum(m.pss for m in maps)
+
+
+def _pools(own: Sequence[Thread], stacks: Sequence[Part]) -> list[ThreadPool]:
+    by_name = {part.name: part for part in stacks}
+    found: dict[str, list[Thread]] = {}
+    for thread in own:
+        found.setdefault(thread.pool, []).append(thread)
+    return [
+        ThreadPool(
+            name=pool,
+            threads=len(members),
+            names=tuple(sorted({t.name for t in members})),
+            reserved=by_name[pool].reserved if pool in by_name else 0,
+            resident=by_name[pool].bytes if pool in by_name else 0,
+        )
+        for pool, members in found.items()
+    ]
+
+
+def _stat(pid: int) -> list[str]:
+    """The words of /proc/PID/stat after the name, which may itself contain anything."""
+    with open(f"/proc/{pid}/stat", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()
+
+
+def _stat_or_gone(pid: int) -> list[str]:
+    try:
+        return _stat(pid)
+    except OSError:
+        raise _gone(pid) from None
+
+
+def _age(started: int) -> float:
+    """Seconds since a process started, from its ticks since the machine did."""
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK"))
+
+
+def _command(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _settings(pid: int) -> dict[str, str]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            pairs = [entry.partition(b"=") for entry in file.read().split(b"\0")]
+    except OSError:
+        return {}
+    found = {
+        name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs
+    }
+    return {name: found[name] for name in SETTINGS if name in found}

@@ -1,0 +1,175 @@
+"""What an explanation of a live process tree says: its parts by layer, threads, and what grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from memfit.model.ledger import Kind, Ledger
+from memfit.model.plan import Limit
+
+
+class Layer(StrEnum):
+    """What a stretch of a process's memory is for, as far as that shows from outside."""
+
+    LIBRARIES = "libraries"
+    FILES = "mapped files"
+    OBJECTS = "Python objects"
+    HEAP = "malloc heap"
+    ARENAS = "malloc arenas"
+    BLOCKS = "large blocks"
+    STACKS = "thread stacks"
+    SHARED = "shared memory"
+    KERNEL = "kernel"
+    UNKNOWN = "unattributed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One row of one process. `bytes` is its PSS; `reserved` is address space."""
+
+    name: str
+    layer: Layer
+    bytes: int
+    reserved: int
+    private: int
+    where: str
+    huge: int = 0
+    swap: int = 0
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadPool:
+    """Threads that one library started."""
+
+    name: str
+    threads: int
+    names: tuple[str, ...]
+    reserved: int
+    resident: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessView:
+    """One process of the tree, from outside."""
+
+    pid: int
+    parent: int
+    name: str
+    command: str
+    seconds: float
+    rss: int
+    pss: int
+    private: int
+    reserved: int
+    parts: tuple[Part, ...]
+    pools: tuple[ThreadPool, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def threads(self) -> int:
+        return sum(pool.threads for pool in self.pools)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """Arrays or objects that one holder keeps, by the inside view. `bytes` is what is resident."""
+
+    path: str
+    kind: Kind
+    bytes: int
+    reserved: int
+    count: int
+    what: str
+    also: tuple[str, ...] = ()
+    pid: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeated:
+    """The same data held more than once, or in a wider type than it needs."""
+
+    kind: str
+    holders: tuple[str, ...]
+    saves_bytes: int
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """What the processes themselves told: holders, repeated data, and what telling cost."""
+
+    holders: tuple[Holder, ...]
+    repeated: tuple[Repeated, ...]
+    asked: tuple[int, ...]
+    held_share: float
+    seconds: float
+    longest_hold_seconds: float
+    pools: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grown:
+    """A row that changed between two readings."""
+
+    name: str
+    before: int
+    after: int
+    seconds: float
+
+    @property
+    def bytes(self) -> int:
+        return self.after - self.before
+
+    @property
+    def bytes_per_second(self) -> float:
+        return self.bytes / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What is configured beside what is used."""
+
+    name: str
+    configured: str
+    used: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """Where the memory of a process tree goes."""
+
+    pid: int
+    processes: tuple[ProcessView, ...]
+    ledger: Ledger
+    pss_bytes: int
+    named_share: float
+    limit: Limit
+    available_bytes: int
+    settings: tuple[Setting, ...]
+    device_bytes: Mapping[str, int] = field(default_factory=dict)
+    inside: Inside | None = None
+    growth: tuple[Grown, ...] = ()
+    growth_seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def main(self) -> ProcessView:
+        return self.processes[0]
+
+    @property
+    def huge_bytes(self) -> int:
+        return sum(part.huge for p in self.processes for part in p.parts)
+
+    @property
+    def swapped_bytes(self) -> int:
+        return sum(part.swap for p in self.processes for part in p.parts)
+
+    @property
+    def headroom_bytes(self) -> int:
+        """What may still be added: up to the limit, or to what the machine has left."""
+        return min(self.limit.bytes - self.pss_bytes, self.available_bytes)
