@@ -81,7 +81,7 @@ def plan(script: str, *words: str, cwd: Path) -> tuple[dict[str, Any], Watched]:
 
 
 def _look(pid: int, watched: Watched, mark: Path | None) -> None:
-    pids = [pid, *_below(pid)]
+    pids = [pid, *below(pid)]
     readings = {p: r for p in pids if (r := _rollup(p))}
     if not readings:
         return
@@ -110,7 +110,7 @@ def _tree(readings: Sequence[dict[str, int]]) -> int:
     return own + max(r["Rss"] - r["Anonymous"] - r["Pss_Shmem"] for r in readings)
 
 
-def _below(pid: int) -> list[int]:
+def below(pid: int) -> list[int]:
     found: list[int] = []
     queue = [pid]
     while queue:
@@ -124,6 +124,11 @@ def _below(pid: int) -> list[int]:
             found += children
             queue += children
     return found
+
+
+def pss(pid: int) -> int:
+    """The proportional set size of one process; 0 where it is gone."""
+    return _rollup(pid).get("Pss", 0)
 
 
 def _rollup(pid: int) -> dict[str, int]:

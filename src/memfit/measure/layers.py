@@ -45,11 +45,13 @@ class Layers:
         return [part for part in found if part.bytes or part.swap or part.layer is Layer.STACKS]
 
     def _part(self, name: str, layer: Layer, maps: Sequence[Mapping]) -> Part:
+        # A segment may be mapped twice, and is still one.
+        reserved = max if layer is Layer.SHARED else sum
         return Part(
             name=name,
             layer=layer,
             bytes=sum(m.pss for m in maps),
-            reserved=sum(m.reserved for m in maps),
+            reserved=reserved(m.reserved for m in maps),
             private=sum(m.private for m in maps),
             huge=sum(m.huge for m in maps),
             swap=sum(m.swap for m in maps),

@@ -48,19 +48,20 @@ class Thread:
 def threads(pid: int, maps: Sequence[Mapping], pages: Pagemap) -> list[Thread]:
     """All threads of a process. The main one comes first."""
     starts = [m.start for m in maps]
+    size = _stack_size(pid)
     found = []
-    taken: set[tuple[int, int]] = set()
+    taken: set[int] = set()
     for tid in _thread_ids(pid):
         name = _text(f"/proc/{pid}/task/{tid}/comm").strip()
         pointer = _stack_pointer(pid, tid)
-        stack = None if pointer is None or tid == pid else _stack(maps, starts, pointer)
-        if stack in taken:
+        stack = None if pointer is None or tid == pid else _stack(maps, starts, pointer, size)
+        if stack and stack[0] in taken:
             stack = None
         if stack:
-            taken.add(stack)
+            taken.add(stack[0])
         pool = "main" if tid == pid else ""
         found.append(Thread(tid=tid, name=name, pool=pool, stack=stack))
-    spare = iter(s for s in _guarded(maps, _stack_size(pid)) if s not in taken)
+    spare = iter(s for s in _guarded(maps, size) if s[0] not in taken)
     with Memory(pid) as memory:
         known = [_with_stack(thread, spare) for thread in found]
         return [_with_pool(thread, maps, starts, memory, pages) for thread in known]
@@ -119,20 +120,17 @@ def _pool_by_stack(
     return ""
 
 
-def _stack(maps: Sequence[Mapping], starts: Sequence[int], pointer: int) -> tuple[int, int] | None:
+def _stack(
+    maps: Sequence[Mapping], starts: Sequence[int], pointer: int, size: int
+) -> tuple[int, int] | None:
     at = bisect_right(starts, pointer) - 1
     if at < 0 or not maps[at].holds(pointer) or not maps[at].nameless:
         return None
     found = maps[at]
     if at and _is_guard(maps[at - 1], found):
         # What lies above a stack may have become one mapping with it.
-        return found.start, min(found.end, maps[at - 1].start + _stack_size_near(found))
+        return found.start, min(found.end, found.start + max(_USUAL_STACK, size))
     return found.start, found.end
-
-
-def _stack_size_near(mapping: Mapping) -> int:
-    """Stacks are as large as the program asked for: up to the next whole MiB boundary."""
-    return mapping.reserved + PAGE if mapping.reserved <= _USUAL_STACK else _USUAL_STACK
 
 
 def _is_guard(before: Mapping, mapping: Mapping) -> bool:
@@ -146,7 +144,7 @@ def _guarded(maps: Sequence[Mapping], size: int) -> list[tuple[int, int]]:
         if not (_is_guard(before, mapping) and mapping.nameless and mapping.writable):
             continue
         if mapping.reserved + before.reserved >= size:
-            found.append((mapping.start, before.start + size))
+            found.append((mapping.start, min(mapping.end, mapping.start + size)))
     return found
 
 

@@ -98,6 +98,7 @@ def _view(pid: int) -> tuple[ProcessView, int]:
         own = threads(pid, maps, pages)
         with Memory(pid) as memory:
             parts = Layers(maps, own, pages, memory).parts()
+        parts += _rounding(total.pss - sum(m.pss for m in maps), len(maps))
     except PermissionError:
         raise UsageError(
             f"the memory of process {pid} may not be read: run memfit as its user or as root"
@@ -122,6 +123,23 @@ def _view(pid: int) -> tuple[ProcessView, int]:
         settings=_settings(pid),
     )
     return view, sum(m.pss for m in maps)
+
+
+def _rounding(missing: int, count: int) -> list[Part]:
+    """What the kernel drops when it rounds each mapping down to whole KiB, but not their sum."""
+    if not 0 < missing <= 1024 * count:
+        return []
+    where = f"smaps: {count} mappings, each rounded down to whole KiB"
+    return [
+        Part(
+            name="rounding",
+            layer=Layer.KERNEL,
+            bytes=missing,
+            reserved=missing,
+            private=0,
+            where=where,
+        )
+    ]
 
 
 def _pools(own: Sequence[Thread], stacks: Sequence[Part]) -> list[ThreadPool]:

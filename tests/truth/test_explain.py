@@ -1,0 +1,249 @@
+"""An explanation beside what the kernel says, on processes of many kinds."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memfit
+from memfit.model import Explanation, Layer
+from tests.truth.running import NAMES, running, tree_pss
+
+pytestmark = [pytest.mark.truth, pytest.mark.timeout(180)]
+
+MIB = 2**20
+
+
+def rows(explanation: Explanation) -> dict[str, int]:
+    ledger = explanation.ledger
+    return {c.name: ledger.bytes_of(c) for c in ledger.components}
+
+
+def layer(explanation: Explanation, wanted: Layer, *, main: bool = True) -> int:
+    processes = explanation.processes[:1] if main else explanation.processes[1:]
+    return sum(p.bytes for view in processes for p in view.parts if p.layer is wanted)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_add_up_to_what_the_kernel_says(name: str) -> None:
+    with running(name) as process:
+        for _ in range(5):  # those that compute change while they are read
+            before = tree_pss(process.pid)
+            explanation = memfit.explain(process.pid)
+            after = tree_pss(process.pid)
+            if abs(after - before) <= 0.005 * before:
+                break
+        total = sum(rows(explanation).values())
+        low, high = sorted((before, after))
+        assert 0.99 * low <= total <= 1.01 * high
+        assert 0.99 * low <= explanation.pss_bytes <= 1.01 * high
+        assert explanation.named_share >= 0.95
+        assert process.poll() is None
+
+
+def test_a_half_filled_buffer_shows_as_such() -> None:
+    with running("numpy_half_filled") as process:
+        explanation = memfit.explain(process.pid)
+        buffer = max(
+            (c for c in explanation.ledger.components if c.name.startswith("blocks.")),
+            key=explanation.ledger.bytes_of,
+        )
+        assert buffer.reserved is not None
+        assert 200 * MIB <= buffer.reserved.evaluate({}) <= 204 * MIB
+        assert 80 * MIB <= explanation.ledger.bytes_of(buffer) <= 84 * MIB
+        assert layer(explanation, Layer.HEAP) >= 40 * 1000 * 1000  # 10,000 arrays of 4 KiB
+
+
+def test_python_objects_are_told_from_arrays() -> None:
+    with running("python_objects") as process:
+        explanation = memfit.explain(process.pid)
+        objects = layer(explanation, Layer.OBJECTS)
+        # 200,000 dicts of 184 bytes, with a string of 54 and a number of 28 each.
+        assert objects >= 200_000 * (184 + 54 + 28)
+        assert objects >= 0.7 * explanation.pss_bytes
+
+
+def test_forks_share_what_they_have_from_their_parent() -> None:
+    with running("fork_shared") as process:
+        explanation = memfit.explain(process.pid)
+        assert len(explanation.processes) == 4
+        assert explanation.pss_bytes <= (100 + 3 * 10 + 60) * MIB  # not 4 x 100
+        alone = memfit.explain(process.pid, children=False)
+        assert len(alone.processes) == 1
+        assert alone.pss_bytes <= (100 / 4 + 40) * MIB
+
+
+def test_shared_memory_is_named_with_who_shares_it() -> None:
+    with running("shared_memory") as process:
+        explanation = memfit.explain(process.pid)
+        shared = {
+            c.name: (explanation.ledger.bytes_of(c), c)
+            for c in explanation.ledger.components
+            if c.name.startswith("shared.")
+        }
+        amounts = sorted(amount for amount, _ in shared.values())
+        assert amounts[-1] == 16 * MIB
+        assert 8 * MIB <= amounts[-2] <= 9 * MIB
+        _, named = next(v for k, v in shared.items() if k.startswith("shared.psm_"))
+        assert named.reserved is not None and named.reserved.evaluate({}) == 32 * MIB
+        assert str(process.pid) in named.evidence.where
+        assert "mapped by 2 of" in named.evidence.where
+
+
+def test_a_mapped_file_is_named() -> None:
+    with running("mapped_file") as process:
+        explanation = memfit.explain(process.pid)
+        name, amount = next((n, b) for n, b in rows(explanation).items() if n.endswith(".prices"))
+        assert name.startswith("files.")
+        assert 32 * MIB <= amount <= 64 * MIB
+
+
+@pytest.mark.parametrize("name", ["many_threads", "computing"])
+def test_threads_are_found_with_their_stacks_and_pools(name: str) -> None:
+    with running(name) as process:
+        explanation = memfit.explain(process.pid)
+        pools = {pool.name: pool for pool in explanation.main.pools}
+        tasks = len(os.listdir(f"/proc/{process.pid}/task"))
+        assert sum(pool.threads for pool in pools.values()) == tasks
+        python = pools["Python"]
+        assert python.threads == (23 if name == "many_threads" else 1)
+        # Reserved is not resident: 8 MiB each, of which a few pages are there.
+        assert python.reserved == python.threads * 8 * MIB
+        assert python.threads * 4096 <= python.resident <= python.threads * 256 * 1024
+        if name == "many_threads":
+            assert layer(explanation, Layer.ARENAS) >= 15 * 200 * 8000 / 2
+        else:
+            assert pools["OpenMP"].threads >= 1
+
+
+def test_huge_pages_are_counted() -> None:
+    with running("hugepages") as process:
+        explanation = memfit.explain(process.pid)
+        wanted = sum(
+            int(line.split()[1]) * 1024
+            for line in Path(f"/proc/{process.pid}/smaps").read_text().splitlines()
+            if line.startswith("AnonHugePages:")
+        )
+        assert explanation.huge_bytes == wanted
+
+
+def test_a_rollout_that_never_ends_is_seen_to_grow() -> None:
+    with running("endless_rollout") as process:
+        time.sleep(1)
+        explanation = memfit.explain(process.pid, seconds=1.5)
+        most = explanation.growth[0]
+        assert most.name == "malloc.heap"
+        assert most.bytes_per_second >= 100_000
+
+
+def test_something_that_rests_does_not_grow() -> None:
+    with running("torch_model") as process:
+        explanation = memfit.explain(process.pid, seconds=0.5)
+        assert sum(g.bytes for g in explanation.growth if g.name.startswith("malloc")) == 0
+
+
+def explain_json(*words: str) -> tuple[int, dict[str, Any], str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "memfit", "explain", *words, "--format", "json"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+
+def test_the_command_prints_json_and_has_exit_codes() -> None:
+    with running("numpy_half_filled") as process:
+        code, answer, error = explain_json(str(process.pid))
+        assert (code, error) == (0, "")
+        assert answer["schema"] == 1 and answer["kind"] == "explain"
+        assert sum(c["bytes"] for c in answer["components"]) == pytest.approx(
+            answer["pss_bytes"], rel=0.01
+        )
+        code, answer, _ = explain_json(str(process.pid), "--limit", "10MiB")
+        assert code == 3 and answer["fits"] is False
+
+
+def refused(*words: str) -> str:
+    code, answer, error = explain_json(*words)
+    assert code == 2 and not answer
+    assert "Traceback" not in error
+    return error
+
+
+def test_what_cannot_be_explained_is_refused_with_a_reason() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert "no process" in refused(str(ended.pid))
+    zombie = subprocess.Popen([sys.executable, "-c", ""])
+    time.sleep(1)
+    try:
+        assert "zombie" in refused(str(zombie.pid))
+    finally:
+        zombie.wait()
+    assert "PID" in refused("train.py")
+    assert "no process" in refused("4194304000")
+    assert "time" in refused(str(os.getpid()), "--for", "soon")
+
+
+def test_a_thread_of_the_kernel_has_no_memory() -> None:
+    name = Path("/proc/2/comm")
+    if not name.exists() or name.read_text().strip() != "kthreadd":
+        pytest.skip("kernel threads are not visible here")
+    assert "kernel" in refused("2")
+
+
+def test_a_process_of_another_user_is_refused() -> None:
+    if os.getuid() != 0:
+        assert "another user" in refused("1")
+        return
+    with running("python_objects") as process:
+        command = [sys.executable, "-m", "memfit", "explain", str(process.pid)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        if not os.access(sys.executable, os.X_OK) or not _others_may_run():
+            pytest.skip("no other user may run this Python")
+        done = subprocess.run(
+            command, capture_output=True, text=True, user=65534, env=environment, check=False
+        )
+        assert done.returncode == 2
+        assert "another user" in done.stderr
+
+
+def _others_may_run() -> bool:
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", "import memfit.cli"],
+            capture_output=True,
+            user=65534,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=False,
+            timeout=60,
+        )
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def test_a_target_that_ends_half_way_is_said_to_have_ended() -> None:
+    with running("python_objects") as process:
+        reader = subprocess.Popen(
+            [sys.executable, "-m", "memfit", "explain", str(process.pid), "--for", "3s", "-q"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        time.sleep(1.5)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        _, error = reader.communicate(timeout=60)
+        assert reader.returncode == 2
+        assert str(process.pid) in error and "Traceback" not in error
