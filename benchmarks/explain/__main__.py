@@ -1,0 +1,163 @@
+"""Command line of the benchmark: ``python -m benchmarks.explain STAGE``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tests.truth.running import NAMES, running, tree_pss
+
+import memfit
+from benchmarks.explain import table
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+STEPS = 300_000
+EXPLANATIONS = 1000
+LARGE = 20 * 10**9
+TIMES = 5
+
+
+def processes() -> None:
+    """Sum, naming share and time on each of the reference processes."""
+    found = []
+    for name in NAMES:
+        say(name)
+        with running(name) as process:
+            readings = []
+            for _ in range(TIMES):
+                before = tree_pss(process.pid)
+                explanation = memfit.explain(process.pid)
+                after = tree_pss(process.pid)
+                ledger = explanation.ledger
+                total = sum(ledger.bytes_of(c) for c in ledger.components)
+                readings.append(
+                    {
+                        "kernel_bytes": (before + after) // 2,
+                        "changed_bytes": after - before,
+                        "sum_bytes": total,
+                        "named_share": explanation.named_share,
+                        "seconds": explanation.seconds,
+                        "processes": len(explanation.processes),
+                        "threads": sum(p.threads for p in explanation.processes),
+                    }
+                )
+        steady = min(readings, key=lambda r: abs(r["changed_bytes"]))
+        found.append({"name": name, **steady, "seconds": median(r["seconds"] for r in readings)})
+    keep("processes", found)
+
+
+def thousand() -> None:
+    """Explain a live training a thousand times; its result must be that of a run left alone."""
+    alone = [train(explanations=0) for _ in range(2)]
+    watched = train(explanations=EXPLANATIONS)
+    listened = train(explanations=EXPLANATIONS, inside=True)
+    keep("thousand", {"alone": alone, "watched": watched, "listened": listened})
+
+
+def train(*, explanations: int, inside: bool = False) -> dict[str, Any]:
+    """One training, explained so often while it runs."""
+    before = [sys.executable, "-m", "memfit", "run", "--"] if inside else []
+    command = [*before, sys.executable, str(HERE / "training.py"), str(STEPS)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    pid = int(process.stdout.readline())
+    done, seconds, holds = 0, [], []
+    while done < explanations and process.poll() is None:
+        try:
+            explanation = memfit.explain(pid)
+        except memfit.MemfitError:
+            break
+        seconds.append(explanation.seconds)
+        if explanation.inside is not None:
+            holds.append(explanation.inside.longest_hold_seconds)
+        done += 1
+        time.sleep(0.02)
+    out = process.stdout.read().split()
+    code = process.wait()
+    digest, took = (out[0], float(out[1])) if len(out) == 2 else ("", 0.0)
+    return {
+        "exit_code": code,
+        "digest": digest,
+        "seconds": took,
+        "explanations": done,
+        "inside": len(holds),
+        "explain_seconds": median(seconds) if seconds else None,
+        "longest_hold_seconds": max(holds) if holds else None,
+    }
+
+
+def large() -> None:
+    """Explain a process with 20 GB of touched memory."""
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / "large.py"), str(LARGE)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        seconds = []
+        for _ in range(TIMES):
+            explanation = memfit.explain(process.pid)
+            seconds.append(explanation.seconds)
+        keep("large", {"pss_bytes": explanation.pss_bytes, "seconds": seconds})
+    finally:
+        process.stdin.close()
+        process.wait(60)
+
+
+def inside() -> None:
+    """What the processes themselves can name, and what asking costs them."""
+    found = []
+    for name in NAMES:
+        say(name)
+        with running(name, sys.executable, "-m", "memfit", "run", "--") as process:
+            explanation = memfit.explain(process.pid)
+            view = explanation.inside
+            if view is None:
+                continue
+            found.append(
+                {
+                    "name": name,
+                    "held_share": view.held_share,
+                    "seconds": view.seconds,
+                    "longest_hold_seconds": view.longest_hold_seconds,
+                    "holders": [[h.path, h.bytes] for h in view.holders[:3]],
+                }
+            )
+    keep("inside", found)
+
+
+def keep(stage: str, data: Any) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{stage}.json").write_text(json.dumps(data, indent=1) + "\n")
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+STAGES = {
+    "processes": processes,
+    "thousand": thousand,
+    "large": large,
+    "inside": inside,
+    "table": lambda: table.write(RESULTS, HERE / "README.md"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.explain", description=__doc__)
+    parser.add_argument("stage", choices=STAGES)
+    STAGES[parser.parse_args().stage]()
+
+
+if __name__ == "__main__":
+    main()
