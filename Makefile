@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test demo bench-accuracy bench-scale clean
+.PHONY: help install lint types test demo bench-accuracy bench-explain bench-scale clean
 
 help:  ## show these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,11 @@ demo: install  ## plan a real training, run it a little, show predicted beside m
 bench-accuracy: install  ## predicted against measured peaks over many configurations (long)
 	for stage in truth plan probe baselines table; do \
 		$(BIN)/python -m benchmarks.accuracy $$stage || exit 1; \
+	done
+
+bench-explain: install  ## explanations of live processes: sums, names, a thousand of them, 20 GB
+	for stage in processes inside thousand large table; do \
+		$(BIN)/python -m benchmarks.explain $$stage || exit 1; \
 	done
 
 bench-scale: install  ## how many agents fit, as described and made to fit, up to a million (long)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from memfit.analyses.holders import DEALT, Dealt
 from memfit.model import (
     Component,
     Evidence,
     EvidenceKind,
     Grown,
+    Holder,
     Kind,
     Layer,
     Ledger,
@@ -22,6 +25,7 @@ from memfit.model import (
 # Rows of their own for so many libraries, files and blocks; the others are one row together.
 MOST_ROWS = 12
 LEAST_BYTES = 2**20
+MOST_HOLDERS = 40
 
 KINDS = {
     Layer.LIBRARIES: Kind.BASE,
@@ -50,12 +54,52 @@ _PREFIX = {
 _MANY = (Layer.LIBRARIES, Layer.FILES, Layer.BLOCKS)
 
 
-def tree_ledger(processes: Sequence[ProcessView]) -> Ledger:
-    """The main process row by row, its workers by layer, shared memory once for all."""
+def tree_ledger(
+    processes: Sequence[ProcessView], dealt: Mapping[int, Dealt] | None = None
+) -> Ledger:
+    """The main process row by row, its workers by layer, shared memory once for all.
+
+    Processes that told who holds their memory have rows by holder for it.
+    """
     main, workers = processes[0], processes[1:]
-    rows = [*main_rows(main.parts), *_worker_rows(workers), *_shared_rows(processes)]
+    rows = [*_worker_rows(workers), *_shared_rows(processes)]
+    own = dealt.get(main.pid) if dealt else None
+    if own is None:
+        rows += main_rows(main.parts)
+    else:
+        rows += main_rows([p for p in main.parts if p.layer not in DEALT])
+        rows += main_rows([_unclaimed(part) for part in own.left])
+        rows += _holder_rows(own.holders)
     rows.sort(key=lambda row: -row.size.evaluate({}))
     return Ledger(components=tuple(rows))
+
+
+def _unclaimed(part: Part) -> Part:
+    """What is left of the heap is native: no array and no Python object holds it."""
+    if part.layer in (Layer.HEAP, Layer.ARENAS):
+        where = "smaps less all holders: C and C++ objects of libraries"
+        return replace(part, name=f"native.{part.name}", where=where)
+    return part
+
+
+def _holder_rows(holders: Sequence[Holder]) -> Iterator[Component]:
+    own = sorted((h for h in holders if h.own and h.bytes), key=lambda h: -h.bytes)
+    for holder in own[:MOST_HOLDERS]:
+        yield _held(holder.path, holder.kind, [holder], f"the process itself: {holder.what}")
+    if others := own[MOST_HOLDERS:]:
+        where = f"the process itself: {len(others):,} smaller holders"
+        yield _held("holders.other", Kind.ARRAYS, others, where)
+
+
+def _held(name: str, kind: Kind, holders: Sequence[Holder], where: str) -> Component:
+    return Component(
+        name=name,
+        kind=kind,
+        size=size(sum(h.bytes for h in holders)),
+        reserved=size(sum(h.reserved for h in holders)),
+        phases=(),
+        evidence=Evidence(kind=EvidenceKind.MEASURED, where=where),
+    )
 
 
 def named_share(processes: Sequence[ProcessView]) -> float:

@@ -51,11 +51,13 @@ class Layers:
             name=name,
             layer=layer,
             bytes=sum(m.pss for m in maps),
+            resident=sum(m.rss for m in maps),
             reserved=reserved(m.reserved for m in maps),
             private=sum(m.private for m in maps),
             huge=sum(m.huge for m in maps),
             swap=sum(m.swap for m in maps),
             where=self._where(layer, maps),
+            used=self.used_by_objects if layer is Layer.OBJECTS else 0,
             spans=tuple((m.start, m.end) for m in maps if not m.path or m.path == "[heap]"),
         )
 

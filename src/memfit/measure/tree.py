@@ -135,6 +135,7 @@ def _rounding(missing: int, count: int) -> list[Part]:
             name="rounding",
             layer=Layer.KERNEL,
             bytes=missing,
+            resident=missing,
             reserved=missing,
             private=0,
             where=where,

@@ -5,6 +5,8 @@ from memfit.model.evidence import Evidence, EvidenceKind
 from memfit.model.explanation import (
     Explanation,
     Grown,
+    HeldArrays,
+    HeldObjects,
     Holder,
     Inside,
     Layer,
@@ -13,6 +15,7 @@ from memfit.model.explanation import (
     Repeated,
     Setting,
     ThreadPool,
+    Told,
 )
 from memfit.model.expression import names_in, parse_size
 from memfit.model.finding import Advice, Finding, Fix, Severity
@@ -48,6 +51,8 @@ __all__ = [
     "Finding",
     "Fix",
     "Grown",
+    "HeldArrays",
+    "HeldObjects",
     "Holder",
     "Inside",
     "Kind",
@@ -75,6 +80,7 @@ __all__ = [
     "SystemDemo",
     "SystemRun",
     "ThreadPool",
+    "Told",
     "UpdateSpec",
     "VecEnvSpec",
     "WorkerReading",

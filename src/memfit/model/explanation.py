@@ -27,16 +27,21 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One row of one process. `bytes` is its PSS; `reserved` is address space."""
+    """One row of one process. `bytes` is its PSS; `reserved` is address space.
+
+    Of Python's pools, `used` is what objects take.
+    """
 
     name: str
     layer: Layer
     bytes: int
+    resident: int
     reserved: int
     private: int
     where: str
     huge: int = 0
     swap: int = 0
+    used: int = 0
     spans: tuple[tuple[int, int], ...] = ()
 
 
@@ -74,20 +79,6 @@ class ProcessView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holder:
-    """Arrays or objects that one holder keeps, by the inside view. `bytes` is what is resident."""
-
-    path: str
-    kind: Kind
-    bytes: int
-    reserved: int
-    count: int
-    what: str
-    also: tuple[str, ...] = ()
-    pid: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
 class Repeated:
     """The same data held more than once, or in a wider type than it needs."""
 
@@ -95,6 +86,69 @@ class Repeated:
     holders: tuple[str, ...]
     saves_bytes: int
     message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldArrays:
+    """Arrays or tensors of one holder, as the process told.
+
+    `blocks` are the addresses of its larger blocks with what is resident of each, cut where
+    mappings end; `small` is the sum of all others. What is not its `own` is a file's or shared.
+    """
+
+    path: str
+    bytes: int
+    count: int
+    what: str
+    own: bool
+    blocks: tuple[tuple[int, int], ...]
+    small: int
+    also: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldObjects:
+    """Python objects of one holder: small ones in Python's pools, large ones in malloc's heap."""
+
+    path: str
+    of_run: bool
+    small: int
+    large: int
+    count: int
+    elements: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What one process said about itself, with the residency that the kernel says."""
+
+    pid: int
+    arrays: tuple[HeldArrays, ...]
+    objects: tuple[HeldObjects, ...]
+    repeated: tuple[Repeated, ...]
+    free: int
+    seconds: float
+    longest_hold_seconds: float
+    pools: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """Arrays or objects that one holder keeps, by the inside view. `bytes` is what is resident.
+
+    What is not its `own` lies in a file or in shared memory, and counts there.
+    """
+
+    path: str
+    kind: Kind
+    bytes: int
+    reserved: int
+    count: int
+    what: str
+    own: bool = True
+    also: tuple[str, ...] = ()
+    pid: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
