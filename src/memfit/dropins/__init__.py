@@ -1,0 +1,30 @@
+"""Memory-saving parts for existing training code, each one argument away."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+# Where each public name lives; nothing is imported before it is asked for.
+_WHERE = {
+    "Window": "layout",
+    "stack": "layout",
+    "WindowArray": "windowed",
+    "WindowRolloutBuffer": "rollout",
+    "WindowMaskableRolloutBuffer": "rollout_contrib",
+    "WindowRecurrentRolloutBuffer": "rollout_contrib",
+    "WindowReplayBuffer": "replay",
+    "WindowHerReplayBuffer": "replay",
+}
+
+__all__ = sorted(_WHERE)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"memfit.dropins has no {name!r}")
+    return getattr(importlib.import_module(f"memfit.dropins.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

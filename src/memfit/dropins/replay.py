@@ -1,0 +1,142 @@
+"""Replay buffers of stable-baselines3 that store each frame once.
+
+    DQN("CnnPolicy", env, replay_buffer_class=WindowReplayBuffer)
+
+A frame is stored once for all stacks and all next observations that show it. Everything but
+the observations is the library's own code, so that the same seeds give the same samples.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.buffers import DictReplayBuffer, NStepReplayBuffer, ReplayBuffer
+from stable_baselines3.common.preprocessing import get_obs_shape
+from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
+
+from memfit.dropins.pool import Pool
+from memfit.dropins.sb3 import SINGLE, Windowed, Windows, make_tracks, nothing_like
+from memfit.dropins.track import Storage, Track
+from memfit.dropins.windowed import WindowArray
+from memfit.errors import Unsupported, UsageError
+
+Array = NDArray[Any]
+
+
+class _WindowReplay(Windowed):
+    """Puts window arrays in the place of the arrays of observations."""
+
+    # Filled in by the library's classes.
+    buffer_size: int
+    n_envs: int
+    pos: int
+    full: bool
+    obs_shape: Any
+    observation_space: Any
+    observations: Any
+    next_observations: Any
+
+    def __init__(
+        self,
+        buffer_size: int,
+        observation_space: spaces.Space[Any],
+        *args: Any,
+        windows: Windows = "auto",
+        compression: str | None = None,
+        storage: str = "memory",
+        directory: str | os.PathLike[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if kwargs.pop("optimize_memory_usage", False):
+            raise UsageError(
+                "optimize_memory_usage=True gives wrong next observations at timeouts. "
+                "Leave it out: this buffer stores next observations only once anyway"
+            )
+        where = os.fspath(directory) if directory is not None else None
+        kept = Storage(compression=compression, kind=storage, directory=where)
+        # The library makes arrays of the space it is given: of nothing.
+        super().__init__(buffer_size, nothing_like(observation_space), *args, **kwargs)
+        self.observation_space = observation_space
+        self.obs_shape = get_obs_shape(observation_space)
+        self.pool = Pool()
+        self.tracks: dict[str, Track] = make_tracks(
+            observation_space,
+            self.obs_shape,
+            n_steps=self.buffer_size,
+            n_envs=self.n_envs,
+            columns=2,
+            windows=windows,
+            storage=kept,
+            pool=self.pool,
+        )
+        self._expose()
+        self._done = np.ones(self.n_envs, np.bool_)
+
+    def _expose(self) -> None:
+        now = {name: WindowArray(track, 0) for name, track in self.tracks.items()}
+        then = {name: WindowArray(track, 1) for name, track in self.tracks.items()}
+        self.observations = now.get(SINGLE, now)
+        self.next_observations = then.get(SINGLE, then)
+
+    def add(
+        self, obs: Any, next_obs: Any, action: Array, reward: Array, done: Array, infos: Any
+    ) -> None:
+        """Add one transition of each env."""
+        ended = np.asarray(done).astype(np.bool_).reshape(-1)
+        for track in self.tracks.values():
+            track.fresh, track.ended = self._done, ended
+        super().add(obs, next_obs, action, reward, done, infos)  # type: ignore[misc]
+        self._done = ended
+        if not self.full:
+            for track in self.tracks.values():
+                track.look(self.pos)
+
+    def reset(self) -> None:
+        """Forget all transitions; keep the memory."""
+        super().reset()  # type: ignore[misc]
+        for track in self.tracks.values():
+            track.restart()
+        self._done = np.ones(self.n_envs, np.bool_)
+
+
+class WindowDictReplayBuffer(_WindowReplay, DictReplayBuffer):  # type: ignore[misc]
+    """For Dict observations; `WindowReplayBuffer` becomes this by itself."""
+
+
+class WindowNStepReplayBuffer(_WindowReplay, NStepReplayBuffer):  # type: ignore[misc]
+    """For n-step returns; `WindowReplayBuffer` becomes this when it is given `n_steps`."""
+
+
+class WindowHerReplayBuffer(_WindowReplay, HerReplayBuffer):  # type: ignore[misc]
+    """For hindsight experience replay: give it where you give HerReplayBuffer."""
+
+
+class WindowReplayBuffer(_WindowReplay, ReplayBuffer):  # type: ignore[misc]
+    """For DQN, QR-DQN, SAC, TD3, DDPG and TQC: frames of stacks are stored once.
+
+    `windows` is "auto" or a declaration as for the rollout buffer. `compression` is None,
+    "zstd" or "lz4" (lossless); `storage` is "memory" or "disk" (a file without a name in
+    `directory`). For n-step returns give `n_steps` and `gamma` in replay_buffer_kwargs.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """The classes for Dict observations and for n steps are others in the library."""
+        space = args[1] if len(args) > 1 else kwargs.get("observation_space")
+        chosen: type[Any] = cls
+        if isinstance(space, spaces.Dict):
+            if "n_steps" in kwargs:
+                raise Unsupported(
+                    "stable-baselines3 has no n-step returns for Dict observations. "
+                    "Leave n_steps out"
+                )
+            chosen = WindowDictReplayBuffer
+        elif "n_steps" in kwargs:
+            chosen = WindowNStepReplayBuffer
+        made = object.__new__(chosen)
+        if chosen is not cls:
+            made.__init__(*args, **kwargs)  # type: ignore[misc]
+        return made

@@ -1,0 +1,110 @@
+"""What the windowed buffers of stable-baselines3 have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from memfit.dropins.layout import Window
+from memfit.dropins.pool import Pool
+from memfit.dropins.track import Storage, Track, TrackReport
+from memfit.errors import UsageError
+
+Array = NDArray[Any]
+Windows = str | Sequence[Window] | Mapping[str, Sequence[Window]]
+SINGLE = ""  # the name of an observation that is no Dict
+
+
+def make_tracks(
+    space: spaces.Space[Any],
+    shape: Any,
+    *,
+    n_steps: int,
+    n_envs: int,
+    columns: int,
+    windows: Windows,
+    storage: Storage,
+    pool: Pool,
+) -> dict[str, Track]:
+    """One track for each array of observations that the buffer of the library would have."""
+    parts = space.spaces if isinstance(space, spaces.Dict) else {SINGLE: space}
+    shapes = shape if isinstance(shape, dict) else {SINGLE: shape}
+    declared = _declared(windows, set(parts))
+    return {
+        name: Track(
+            shape=shapes[name],
+            dtype=np.dtype(part.dtype),
+            n_steps=n_steps,
+            n_envs=n_envs,
+            columns=columns,
+            windows=declared.get(name),
+            storage=storage,
+            name=name,
+            pool=pool,
+        )
+        for name, part in parts.items()
+    }
+
+
+def _declared(windows: Windows, names: set[str]) -> dict[str, Sequence[Window]]:
+    if isinstance(windows, str):
+        if windows != "auto":
+            raise UsageError(f"windows={windows!r} is not known. Give 'auto' or a list of Window")
+        return {}
+    if isinstance(windows, Mapping):
+        unknown = set(windows) - names
+        if unknown:
+            raise UsageError(
+                f"windows are declared for {sorted(unknown)}, which the observation space does "
+                f"not have. Its keys are {sorted(names)}"
+            )
+        return dict(windows)
+    if names != {SINGLE}:
+        raise UsageError("declare windows of a Dict observation as {key: [Window(...)]}")
+    return {SINGLE: windows}
+
+
+def nothing_like(space: spaces.Space[Any]) -> spaces.Space[Any]:
+    """A space of the same kind without any numbers, so that no large array is made for it."""
+    if isinstance(space, spaces.Dict):
+        return spaces.Dict({key: nothing_like(part) for key, part in space.spaces.items()})
+    return spaces.Box(0, 1, (0,), np.uint8)
+
+
+def no_shape(shape: Any) -> Any:
+    """The same for shapes."""
+    return dict.fromkeys(shape, (0,)) if isinstance(shape, dict) else (0,)
+
+
+class Windowed:
+    """Mixed into a buffer of the library, before its class."""
+
+    device: Any
+    tracks: dict[str, Track]
+    pool: Pool
+
+    def to_torch(self, array: Array, copy: bool = True) -> torch.Tensor:
+        """Minibatches of observations are new already: they become tensors without a copy."""
+        if copy and not self.pool.owns(array):
+            return torch.tensor(array, device=self.device)
+        return torch.as_tensor(array, device=self.device)
+
+    def report(self) -> list[TrackReport]:
+        """For each array of observations: what is a window, and how many bytes it takes."""
+        return [track.report() for track in self.tracks.values()]
+
+    def close(self) -> None:
+        """Give back all memory of observations. Using the buffer afterwards is an error."""
+        for track in self.tracks.values():
+            track.close()
+        self.pool.clear()
+
+    @property
+    def observation_nbytes(self) -> int:
+        """Bytes that observations take."""
+        return sum(track.nbytes for track in self.tracks.values())

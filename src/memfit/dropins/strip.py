@@ -1,0 +1,138 @@
+"""Rows of one window part, one after another, and windows read from them."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memfit.dropins.backing import Backing
+from memfit.dropins.layout import Window
+
+Array = NDArray[Any]
+
+# Rows are gathered through a small piece of memory that stays in the processor's cache.
+SLAB = 1 << 18
+
+
+class Strip(Protocol):
+    """Where rows live. A row has a number; an extent is a run of them that one env fills."""
+
+    def take(self, rows: int, after: int = -1) -> int:
+        """An extent of free rows, where it may be the one that begins at `after`."""
+
+    def seal(self, begin: int, rows: int) -> None:
+        """No more rows are written to this extent."""
+
+    def release(self, begin: int, rows: int) -> None:
+        """Nothing refers to this extent any more."""
+
+    def write(self, at: Array, rows: Array) -> None:
+        """Write rows (env, row, outer, inner) from these numbers on."""
+
+    def read(self, at: Array, count: int) -> Array:
+        """Rows (env, row, outer, inner) from these numbers on."""
+
+    def fill(self, at: Array, out: Array) -> None:
+        """Windows (sample, outer, row, inner) from these numbers on."""
+
+    def clear(self) -> None:
+        """Forget all rows; keep the memory."""
+
+    def close(self) -> None: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+class RawStrip:
+    """Rows as they are, in one growing piece of memory or file."""
+
+    def __init__(self, part: Window, unit: np.dtype[Any], backing: Backing) -> None:
+        self.part = part
+        self.unit = unit
+        self.backing = backing
+        self.rows = 0
+        self._top = 0
+        self._free: dict[int, list[int]] = {}
+        self._row_bytes = part.row * unit.itemsize
+
+    def take(self, rows: int, after: int = -1) -> int:
+        free = self._free.get(rows, [])
+        if after in free:
+            free.remove(after)
+            return after
+        if free and after != self._top:
+            return free.pop()
+        begin = self._top
+        if begin + rows > self.rows:
+            self.backing.grow((begin + rows) * self._row_bytes)
+            self.rows = begin + rows
+        self._top += rows
+        return begin
+
+    def reserve(self, rows: int) -> None:
+        """Grow once instead of many times."""
+        if rows > self.rows:
+            self.backing.grow(rows * self._row_bytes)
+            self.rows = rows
+
+    def seal(self, begin: int, rows: int) -> None:
+        pass
+
+    def release(self, begin: int, rows: int) -> None:
+        self._free.setdefault(rows, []).append(begin)
+
+    def write(self, at: Array, rows: Array) -> None:
+        self._rows(rows.shape[1])[at] = rows
+
+    def read(self, at: Array, count: int) -> Array:
+        """A view where the envs go in step, so that nothing is copied; else a copy."""
+        rows = self._rows(count)
+        apart = int(at[1] - at[0]) if len(at) > 1 else 1
+        if apart > 0 and (np.diff(at) == apart).all():
+            return rows[at[0] : at[-1] + 1 : apart]
+        return rows[at]
+
+    def fill(self, at: Array, out: Array) -> None:
+        windows = self._windows()
+        if windows.ndim == 2:
+            out = out.reshape(len(out), -1)
+        step = max(1, SLAB // (self._row_bytes * self.part.length))
+        for i in range(0, len(at), step):
+            out[i : i + step] = windows[at[i : i + step]]
+
+    def clear(self) -> None:
+        self._top = 0
+        self._free.clear()
+
+    def close(self) -> None:
+        self.backing.close()
+
+    @property
+    def nbytes(self) -> int:
+        return self.backing.nbytes
+
+    def _rows(self, count: int) -> Array:
+        """All runs of `count` rows, as a view that overlaps itself."""
+        part, item = self.part, self.unit.itemsize
+        return self.backing.array(
+            (self.rows - count + 1, count, part.outer, part.inner),
+            self.unit,
+            strides=(self._row_bytes, self._row_bytes, part.inner * item, item),
+        )
+
+    def _windows(self) -> Array:
+        """All windows in the order of an observation."""
+        part, item, row = self.part, self.unit.itemsize, self._row_bytes
+        count = self.rows - part.length + 1
+        if part.outer == 1 and not part.newest_first:  # one run of bytes each
+            return self.backing.array((count, part.size), self.unit, strides=(row, item))
+        back = part.newest_first
+        return self.backing.array(
+            (count, part.outer, part.length, part.inner),
+            self.unit,
+            offset=(part.length - 1) * row if back else 0,
+            strides=(row, part.inner * item, -row if back else row, item),
+        )
