@@ -1,0 +1,169 @@
+"""Who holds the memory: the walk's findings as rows."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+from .blocks import Block, Small  # noqa: TID252 - also loaded by path, under another name
+from .paths import ANY, Node  # noqa: TID252
+from .sweep import Sweep  # noqa: TID252
+
+_MOST_ROWS = 200
+_APART = 2**20  # elements of a short list that are at least so large have rows of their own
+_FOLD = 65536  # smaller sums of Python objects count for the holder above
+_REST = "the rest"
+_OTHER = "other objects of the run"
+
+
+class Row:
+    """One holder's arrays."""
+
+    def __init__(self, holder: str, library: str, device: str) -> None:
+        self.holder, self.library, self.device = holder, library, device
+        self.nbytes = self.count = self.views = self.small = 0
+        self.largest: tuple[int, str, tuple[int, ...]] = (-1, "", ())
+        self.memory, self.mapping = "own", ""
+        self.extents: list[tuple[int, int]] = []
+        self.also: list[str] = []
+
+    def add(self, block: Block) -> None:
+        self.nbytes += block.nbytes
+        self.count += 1
+        self.views += block.views
+        self.extents.append((block.start, block.nbytes))
+        self.largest = max(self.largest, (block.nbytes, block.dtype, block.shape))
+        if block.memory != "own":
+            self.memory, self.mapping = block.memory, block.mapping
+        for node in block.also:
+            path = node.path()
+            if len(self.also) < 3 and path != self.holder and path not in self.also:
+                self.also.append(path)
+
+    def add_small(self, sums: Small) -> None:
+        self.nbytes += sums.nbytes
+        self.small += sums.nbytes
+        self.count += sums.count
+        share = sums.nbytes // max(1, sums.count)
+        self.largest = max(self.largest, (share, sums.dtype, sums.shape))
+
+    def fields(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "holder": self.holder,
+            "nbytes": self.nbytes,
+            "count": self.count,
+            "views": self.views,
+            "dtype": self.largest[1],
+            "shape": list(self.largest[2]),
+            "library": self.library,
+            "device": self.device,
+            "memory": self.memory,
+            "extents": _merged(self.extents) if self.device == "cpu" else [],
+            "small_bytes": self.small,
+            "also": self.also,
+        }
+        if self.mapping:
+            found["mapping"] = self.mapping
+        return found
+
+
+def array_rows(sweep: Sweep) -> list[dict[str, Any]]:
+    """Arrays and tensors by holder, largest first."""
+    whole = sweep.blocks.settle()
+    on_cpu = [block for block in whole if block.device == "cpu"]
+    starts = [block.start for block in on_cpu]
+    totals: collections.Counter[str] = collections.Counter()
+    for block in whole:
+        totals[block.node.path()] += block.nbytes
+    rows: dict[tuple[str, str, str], Row] = {}
+
+    def row(node: Node, library: str, device: str, kind: str = "") -> Row:
+        path = node.path()
+        if totals[path] < _APART:
+            path = node.any_path()
+        if node.kind == "package":
+            path = f"{path} (package)"
+        key = (path, library, device + kind)
+        if key not in rows:
+            rows[key] = Row(path, library, device)
+        return rows[key]
+
+    for block in whole:
+        row(block.node, block.library, block.device, block.memory).add(block)
+    for node in sweep.tree.all():
+        sums = node.small_arrays
+        if isinstance(sums, Small):
+            sweep.blocks.without_views(sums, on_cpu, starts)
+            if sums.count > 0:
+                row(node, sums.library, sums.device, "own").add_small(sums)
+    found = sorted(rows.values(), key=lambda r: (-r.nbytes, r.holder))
+    told = [r.fields() for r in found[:_MOST_ROWS]]
+    rest = found[_MOST_ROWS:]
+    if rest:
+        last = Row(_REST, "", "cpu")
+        for r in rest:
+            last.nbytes += r.nbytes
+            last.count += r.count
+            last.views += r.views
+            last.small += r.small
+            if r.device == "cpu":
+                last.extents.extend(r.extents)
+        told.append(last.fields())
+    return told
+
+
+def _merged(extents: list[tuple[int, int]]) -> list[list[int]]:
+    """Extents in order, those that touch as one."""
+    found: list[list[int]] = []
+    for start, nbytes in sorted(extents):
+        if found and start <= found[-1][0] + found[-1][1]:
+            found[-1][1] = max(found[-1][1], start + nbytes - found[-1][0])
+        else:
+            found.append([start, nbytes])
+    return found
+
+
+def python_rows(sweep: Sweep) -> list[dict[str, Any]]:
+    """Python objects by holder, largest first; what is small counts for the holder above."""
+    nodes = sweep.tree.all()
+    sums = {id(node): [node.small, node.large, node.objects, node.elements] for node in nodes}
+    rows: list[dict[str, Any]] = []
+    other = [0, 0, 0, 0]
+    for node in reversed(nodes):
+        own = sums[id(node)]
+        if not own[2]:
+            continue
+        folds = own[0] + own[1] < _FOLD or ANY in (node.step, "" if not node.indexed else ANY)
+        if folds and node.parent is not None:
+            above = sums[id(node.parent)]
+            for at in range(3):
+                above[at] += own[at]
+            continue
+        if folds and node.kind == "run":
+            for at in range(3):
+                other[at] += own[at]
+            continue
+        rows.append(_python_row(node.path(), node.kind, own))
+    if other[2]:
+        rows.append(_python_row(_OTHER, "run", other))
+    rows.sort(key=lambda r: (-r["nbytes"], r["holder"]))
+    rest = rows[_MOST_ROWS:]
+    if rest:
+        sums_of = [sum(r[name] for r in rest) for name in ("small_bytes", "large_bytes", "objects")]
+        rows[_MOST_ROWS:] = [_python_row(_REST, "run", [*sums_of, 0])]
+    return rows
+
+
+def _python_row(holder: str, kind: str, own: list[int]) -> dict[str, Any]:
+    small, large, objects, elements = own
+    found: dict[str, Any] = {
+        "holder": holder,
+        "kind": kind,
+        "nbytes": small + large,
+        "small_bytes": small,
+        "large_bytes": large,
+        "objects": objects,
+    }
+    if elements:
+        found["elements"] = elements
+    return found

@@ -1,0 +1,44 @@
+"""Work in small pieces, so that the target's own threads get the interpreter in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+_PIECE_SECONDS = 0.002
+_REST_SECONDS = 0.0002
+
+
+class Interrupted(Exception):
+    """The target forks or ends: the answer is given up."""
+
+
+class Pace:
+    """Rests now and then, and knows the longest time without a rest."""
+
+    def __init__(self, stop: Callable[[], bool]) -> None:
+        self.stop = stop
+        self.began = self.piece = time.perf_counter()
+        self.cpu = self.held = time.thread_time()
+        self.longest = 0.0
+
+    def rest(self) -> None:
+        """Call often: gives way where a piece's time is over."""
+        if time.perf_counter() - self.piece >= _PIECE_SECONDS:
+            self.longest = max(self.longest, time.thread_time() - self.held)
+            time.sleep(_REST_SECONDS)
+            if self.stop():
+                raise Interrupted
+            self.held = time.thread_time()
+            self.piece = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    def report(self) -> dict[str, float]:
+        return {
+            "seconds": round(self.seconds, 6),
+            "cpu_seconds": round(time.thread_time() - self.cpu, 6),
+            "longest_hold_seconds": round(max(self.longest, time.thread_time() - self.held), 6),
+        }

@@ -1,0 +1,226 @@
+"""From the run's variables over the libraries to what nothing reaches: the phases of the walk."""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import gc
+import sys
+import types
+from typing import Any
+
+from .blocks import torch_quiet  # noqa: TID252 - also loaded by path, under another name
+from .frames import local_variables  # noqa: TID252
+from .homes import PYTHON, Home, is_run_file  # noqa: TID252
+from .kinds import own_names, package_of, variables_of  # noqa: TID252
+from .pace import Pace  # noqa: TID252
+from .paths import Node  # noqa: TID252
+from .walk import Queue, Walk, code_parts  # noqa: TID252
+
+_BATCH = 64
+_MOST_TRACKED = 1_500_000  # reading the collector's list of more holds up the target for long
+# Types of values in modules that a run's object may have without reaching into the library.
+_UNSHARED = ("function", "class", "module", "leaf", "code", "array", "tensor", "skip")
+
+
+class Sweep(Walk):
+    """A walk over the whole process."""
+
+    def __init__(self, pace: Pace) -> None:
+        super().__init__(pace)
+        self.stacks: dict[str, list[Any]] = {}
+        self.complete = True
+
+    def run(self) -> None:
+        """Find everything."""
+        with torch_quiet() or contextlib.nullcontext():
+            self.know_shared()
+            calls, selves, library_calls = self.calls()
+            code: Queue = []
+            globals_, modules = self.variables(code)
+            self.levels([], globals_, [*modules, *calls], selves, code)
+            del globals_, modules, calls, selves, code
+            while self.later:
+                later, self.later = self.later, []
+                self.levels([], later)
+            self.levels([], library_calls)
+            del library_calls
+            self.libraries()
+            self.unreached()
+
+    def know_shared(self) -> None:
+        """Note what libraries have in their modules: the run uses it, but does not hold it."""
+        for home in self.homes.values():
+            if not home.run:
+                for value in list(home.variables.values()):
+                    if self.kinds[type(value)].form not in _UNSHARED:
+                        self.shared.add(id(value))
+                self.pace.rest()
+
+    def variables(self, code: Queue) -> tuple[Queue, Queue]:
+        """The variables of the main module, and of the run's other modules."""
+        main: Queue = []
+        others: Queue = []
+        for home in self.homes.values():
+            if not home.run:
+                continue
+            self.seen.add(id(home.variables))
+            prefix = "" if home.name == "__main__" else f"{home.name}."
+            for name, value in list(home.variables.items()):
+                if type(name) is not str or (name.startswith("__") and name.endswith("__")):
+                    continue
+                form = self.kinds[type(value)].form
+                if form == "module":
+                    continue
+                if form in ("function", "class"):
+                    code.append((value, self.tree.top(f"{prefix}{name}")))
+                else:
+                    roots = others if prefix else main
+                    roots.append((value, self.tree.top(f"{prefix}{name}")))
+        return main, others
+
+    def calls(self) -> tuple[Queue, Queue, Queue]:
+        """The variables of running functions: the run's, its methods' `self`, and libraries'."""
+        own: Queue = []
+        selves: Queue = []
+        libraries: Queue = []
+        here = _thread.get_ident()
+        for thread, frame in sys._current_frames().items():
+            if thread == here:
+                continue
+            step: Any = frame
+            while step is not None:
+                code = step.f_code
+                runs = is_run_file(code.co_filename)
+                called = f"{code.co_qualname.rpartition('.<locals>.')[2]}()"
+                for name, value in local_variables(step):
+                    if name in ("self", "cls"):
+                        (selves if runs else libraries).append((value, self.of_type(value)))
+                    else:
+                        roots = own if runs else libraries
+                        top = self.tree.top(called, kind="run")
+                        roots.append((value, self.tree.child(top, f".{name}")))
+                step = step.f_back
+        return own, selves, libraries
+
+    def of_type(self, value: Any) -> Node:
+        """What an object is called that only its own methods name."""
+        kind = self.kinds[type(value)]
+        return self.tree.top("model" if kind.role == "algorithm" else kind.name)
+
+    def libraries(self) -> None:
+        """Count what the modules of each package hold."""
+        for home in self.homes.values():
+            self.stacks.setdefault(home.package, []).append(home.module)
+        tops = {home.package: home.run for home in self.homes.values()}
+        for package in sorted(self.stacks, key=lambda p: (p == PYTHON, tops.get(p, False))):
+            for module in self.stacks[package]:
+                self.seen.add(id(module))
+        while any(self.stacks.values()):
+            for package, stack in list(self.stacks.items()):
+                if stack:
+                    self.sweep(stack, package, self.tree.top(package, kind="package"))
+
+    def sweep(self, stack: list[Any], package: str, node: Node) -> None:
+        """Count everything that hangs below these things and belongs to no other package."""
+        kinds, add, rest = self.kinds, self.seen.add, self.pace.rest
+        while stack:
+            batch = stack[-_BATCH:]
+            del stack[-_BATCH:]
+            for thing in gc.get_referents(*batch):
+                if not add(id(thing)):
+                    continue
+                kind = kinds[type(thing)]
+                form = kind.form
+                if form == "leaf":
+                    self.count(thing, kind, node)
+                    continue
+                owner, to = node, stack
+                if form in ("function", "class", "module"):
+                    other = self.package(thing, form)
+                    if other and other != package:
+                        owner = self.tree.top(other, kind="package")
+                        to = self.stacks.setdefault(other, [])
+                self.count(thing, kind, owner)
+                if form == "array":
+                    to.extend(self.blocks.array(thing, owner, self.seen))
+                elif form == "tensor":
+                    to.extend(t for t in self.blocks.tensor(thing, owner) if add(id(t)))
+                elif form == "code":
+                    self.whole_code(thing, owner)
+                elif form != "skip":
+                    to.append(thing)
+            del batch
+            rest()
+
+    def whole_code(self, thing: Any, node: Node) -> None:
+        """A code object with its tables and constants, which the collector does not know."""
+        waiting = [thing]
+        while waiting:
+            code = waiting.pop()
+            # The names of its variables cannot be read without leaving a copy behind.
+            node.small += 96 + 9 * code.co_nlocals
+            parts = list(code_parts(code))
+            while parts:
+                part = parts.pop()
+                if self.seen.add(id(part)):
+                    kind = self.kinds[type(part)]
+                    self.count(part, kind, node)
+                    if kind.form == "code":
+                        waiting.append(part)
+                    elif type(part) in (tuple, frozenset):
+                        parts.extend(part)
+
+    def package(self, thing: Any, form: str) -> str:
+        """The package of a function, class or module; nothing where it cannot be told."""
+        if form == "function":
+            home = self.homes.get(id(thing.__globals__))
+            return home.package if home is not None else ""
+        if form == "module":
+            name = variables_of(thing).get("__name__")
+            return Home(name, thing).package if type(name) is str else ""
+        name = own_names(thing).get("__module__")
+        module = sys.modules.get(name) if type(name) is str else None
+        if type(module) is types.ModuleType:
+            home = self.homes.get(id(module.__dict__))
+            return home.package if home is not None else ""
+        return ""
+
+    def unreached(self) -> None:
+        """Count what only the collector knows: held by C code alone, or waiting to be collected."""
+        self.skip_own()
+        if self.objects > _MOST_TRACKED:
+            self.complete = False
+            return
+        self.pace.rest()
+        tracked = gc.get_objects()
+        self.pace.rest()
+        skip = {id(tracked)}
+        while tracked:
+            thing = tracked.pop()
+            kind = self.kinds[type(thing)]
+            if id(thing) in skip or kind.form == "skip" or not self.seen.add(id(thing)):
+                continue
+            package = package_of(type(thing))
+            package = PYTHON if package in ("", "builtins") else package
+            top = self.tree.top(package, kind="unreached")
+            self.count(thing, kind, top)
+            if kind.form == "code":
+                self.whole_code(thing, top)
+            elif kind.form == "tensor":
+                self.blocks.tensor(thing, top)
+            elif kind.form == "array":
+                self.blocks.array(thing, top, self.seen)
+            elif kind.holds:
+                self.sweep([thing], package, top)
+
+    def skip_own(self) -> None:
+        """Do not count the walk's own notes."""
+        stack: list[Any] = [self]
+        stack.append(stack)
+        self.seen.add(id(self))
+        while stack:
+            for thing in gc.get_referents(stack.pop()):
+                form = self.kinds[type(thing)].form
+                if form not in ("module", "class", "function") and self.seen.add(id(thing)):
+                    stack.append(thing)
