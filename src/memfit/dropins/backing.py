@@ -63,6 +63,20 @@ class Backing:
             self._map.close()
             self._map = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        self._check()
+        return {"bytes": self.array((self.nbytes,), np.dtype(np.uint8)), **self._place()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        saved = state.pop("bytes")
+        self.__init__(**state)  # type: ignore[misc]
+        self.grow(len(saved))
+        if len(saved):
+            self.array((self.nbytes,), np.dtype(np.uint8))[:] = saved
+
+    def _place(self) -> dict[str, Any]:
+        return {}
+
     def _check(self) -> None:
         if self._closed:
             raise UsageError("this buffer was closed. Make a new one, or load one that was saved")
@@ -101,6 +115,9 @@ class DiskBacking(Backing):
             self._map = mmap.mmap(self._fd, nbytes)
         else:
             self._map.resize(nbytes)
+
+    def _place(self) -> dict[str, Any]:
+        return {"directory": self.directory}
 
     def close(self) -> None:
         super().close()

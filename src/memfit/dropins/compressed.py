@@ -31,9 +31,9 @@ def codec(name: str) -> tuple[Pack, Unpack]:
 
             pack = zstandard.ZstdCompressor(level=1, write_checksum=False)
             unpack = zstandard.ZstdDecompressor()
-            return pack.compress, lambda packed, size: unpack.decompress(packed, size)
+            return pack.compress, unpack.decompress
         if name == "lz4":
-            import lz4.block
+            import lz4.block  # type: ignore[import-untyped,unused-ignore]
 
             return (
                 lambda rows: bytes(lz4.block.compress(rows, store_size=False)),
@@ -54,6 +54,7 @@ class CompressedStrip:
         self.part = part
         self.unit = unit
         self.extent = 0
+        self.name = name
         self._pack, self._unpack = codec(name)
         self._row_bytes = part.row * unit.itemsize
         self._block = max(1, BLOCK_BYTES // self._row_bytes)
@@ -64,6 +65,15 @@ class CompressedStrip:
         self._taken = 0
         self._cache: OrderedDict[tuple[int, int], Array] = OrderedDict()
         self._closed = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        del state["_pack"], state["_unpack"]
+        return {**state, "_cache": OrderedDict()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._pack, self._unpack = codec(self.name)
 
     def take(self, rows: int, after: int = -1) -> int:
         self._check()

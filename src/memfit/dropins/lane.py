@@ -40,9 +40,7 @@ class Lane:
         for extents in self._extents:
             extents.clear()
 
-    def push(
-        self, block: Array, *, same_first: bool, steps_ahead: int = 0
-    ) -> tuple[Array, Array]:
+    def push(self, block: Array, *, same_first: bool, steps_ahead: int = 0) -> tuple[Array, Array]:
         """Add one observation of each env: where their windows begin, and which are complete.
 
         `block` is (env, outer, row, inner). An observation of which the last one says nothing

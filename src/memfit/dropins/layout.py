@@ -78,7 +78,9 @@ def stack(shape: Sequence[int], *, axis: int = 0, frames: int | None = None) -> 
     if shape[axis] % length:
         raise UsageError(f"axis {axis} of {tuple(shape)} does not hold {length} equal frames")
     deep = shape[axis] // length  # channels of one frame
-    return Window(length=length, outer=math.prod(shape[:axis]), inner=deep * math.prod(shape[axis + 1 :]))
+    return Window(
+        length=length, outer=math.prod(shape[:axis]), inner=deep * math.prod(shape[axis + 1 :])
+    )
 
 
 def plain(offset: int, size: int) -> Window:

@@ -27,6 +27,9 @@ class Pool:
         self._owners: list[Array] = []
         self._skips: list[int] = []  # to the first aligned byte of each
 
+    def __getstate__(self) -> dict[str, list[Any]]:
+        return {"_owners": [], "_skips": []}
+
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """An array of this shape with any contents."""
         nbytes = math.prod(shape) * dtype.itemsize

@@ -9,6 +9,7 @@ the observations is the library's own code, so that the same seeds give the same
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,10 @@ from stable_baselines3.common.preprocessing import get_obs_shape
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 
 from memfit.dropins.pool import Pool
+from memfit.dropins.saving import Writer, opened, replacing
 from memfit.dropins.sb3 import SINGLE, Windowed, Windows, make_tracks, nothing_like
 from memfit.dropins.track import Storage, Track
+from memfit.dropins.track_saving import read_track, track_header, write_track
 from memfit.dropins.windowed import WindowArray
 from memfit.errors import Unsupported, UsageError
 
@@ -39,6 +42,7 @@ class _WindowReplay(Windowed):
     observation_space: Any
     observations: Any
     next_observations: Any
+    tracks: dict[str, Track]
 
     def __init__(
         self,
@@ -57,24 +61,30 @@ class _WindowReplay(Windowed):
                 "Leave it out: this buffer stores next observations only once anyway"
             )
         where = os.fspath(directory) if directory is not None else None
-        kept = Storage(compression=compression, kind=storage, directory=where)
+        self._windows = windows
+        self._storage = Storage(compression=compression, kind=storage, directory=where)
         # The library makes arrays of the space it is given: of nothing.
-        super().__init__(buffer_size, nothing_like(observation_space), *args, **kwargs)
+        super().__init__(  # type: ignore[call-arg]
+            buffer_size, nothing_like(observation_space), *args, **kwargs
+        )
         self.observation_space = observation_space
         self.obs_shape = get_obs_shape(observation_space)
         self.pool = Pool()
-        self.tracks: dict[str, Track] = make_tracks(
-            observation_space,
+        self.tracks = self._new_tracks()
+        self._expose()
+        self._done = np.ones(self.n_envs, np.bool_)
+
+    def _new_tracks(self) -> dict[str, Track]:
+        return make_tracks(
+            self.observation_space,
             self.obs_shape,
             n_steps=self.buffer_size,
             n_envs=self.n_envs,
             columns=2,
-            windows=windows,
-            storage=kept,
+            windows=self._windows,
+            storage=self._storage,
             pool=self.pool,
         )
-        self._expose()
-        self._done = np.ones(self.n_envs, np.bool_)
 
     def _expose(self) -> None:
         now = {name: WindowArray(track, 0) for name, track in self.tracks.items()}
@@ -102,20 +112,100 @@ class _WindowReplay(Windowed):
             track.restart()
         self._done = np.ones(self.n_envs, np.bool_)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what is filled to a file, without a copy in memory; a crash leaves no half file.
 
-class WindowDictReplayBuffer(_WindowReplay, DictReplayBuffer):  # type: ignore[misc]
+        The file holds numbers only, no code. The env and the infos of HER are not saved.
+        """
+        filled = self.buffer_size if self.full else self.pos
+        arrays = self._saved_arrays()
+        header = {
+            **self._identity(),
+            "pos": self.pos,
+            "full": bool(self.full),
+            "done": self._done.tolist(),
+            "tracks": {name: track_header(t, filled) for name, t in self.tracks.items()},
+            "arrays": {name: [list(a.shape), a.dtype.str] for name, a in arrays.items()},
+        }
+        with replacing(Path(path)) as file:
+            writer = Writer(file, header)
+            for track in self.tracks.values():
+                write_track(track, writer, filled)
+            for values in arrays.values():
+                writer.piece(values[:filled] if len(values) == self.buffer_size else values)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Take over what was saved from a buffer of the same spaces and size.
+
+        A damaged or foreign file is an error and leaves this buffer as it was.
+        """
+        with opened(Path(path)) as reader:
+            header = reader.header
+            for key, mine in self._identity().items():
+                if header.get(key) != mine:
+                    raise UsageError(
+                        f"{path} was saved with {key} {header.get(key)}, this buffer has {mine}. "
+                        "Load it into a buffer made with the same arguments"
+                    )
+            filled = self.buffer_size if header["full"] else header["pos"]
+            arrays = self._saved_arrays()
+            tracks = self._new_tracks()
+            try:
+                for name, track in tracks.items():
+                    read_track(track, header["tracks"][name], reader)
+                read: dict[str, Array] = {}
+                for name, (shape, dtype) in header["arrays"].items():
+                    read[name] = np.zeros_like(arrays[name], shape=shape, dtype=dtype)
+                    part = read[name][:filled] if shape[0] == self.buffer_size else read[name]
+                    reader.into(part)
+                reader.end()
+            except BaseException:
+                for track in tracks.values():
+                    track.close()
+                raise
+        old, self.tracks = self.tracks, tracks
+        for track in old.values():
+            track.close()
+        for name, values in read.items():
+            setattr(self, name, values)
+        self.pos, self.full = header["pos"], header["full"]
+        self._done = np.array(header["done"], np.bool_)
+        self._expose()
+
+    def _saved_arrays(self) -> dict[str, Array]:
+        names = ("actions", "rewards", "dones", "timeouts")
+        more = ("ep_start", "ep_length", "_current_ep_start")
+        if getattr(self, "copy_info_dict", False):
+            raise Unsupported(
+                "infos are objects, which save() does not write. Use copy_info_dict=False, or "
+                "model.save_replay_buffer()"
+            )
+        return {name: getattr(self, name) for name in names + more if hasattr(self, name)}
+
+    def _identity(self) -> dict[str, Any]:
+        """What must be the same in a file and in the buffer that loads it."""
+        return {
+            "class": type(self).__name__,
+            "buffer_size": self.buffer_size,
+            "n_envs": self.n_envs,
+            "compression": self._storage.compression,
+            "observations": {n: [list(t.shape), t.dtype.str] for n, t in self.tracks.items()},
+        }
+
+
+class WindowDictReplayBuffer(_WindowReplay, DictReplayBuffer):
     """For Dict observations; `WindowReplayBuffer` becomes this by itself."""
 
 
-class WindowNStepReplayBuffer(_WindowReplay, NStepReplayBuffer):  # type: ignore[misc]
+class WindowNStepReplayBuffer(_WindowReplay, NStepReplayBuffer):
     """For n-step returns; `WindowReplayBuffer` becomes this when it is given `n_steps`."""
 
 
-class WindowHerReplayBuffer(_WindowReplay, HerReplayBuffer):  # type: ignore[misc]
+class WindowHerReplayBuffer(_WindowReplay, HerReplayBuffer):
     """For hindsight experience replay: give it where you give HerReplayBuffer."""
 
 
-class WindowReplayBuffer(_WindowReplay, ReplayBuffer):  # type: ignore[misc]
+class WindowReplayBuffer(_WindowReplay, ReplayBuffer):
     """For DQN, QR-DQN, SAC, TD3, DDPG and TQC: frames of stacks are stored once.
 
     `windows` is "auto" or a declaration as for the rollout buffer. `compression` is None,
@@ -138,5 +228,5 @@ class WindowReplayBuffer(_WindowReplay, ReplayBuffer):  # type: ignore[misc]
             chosen = WindowNStepReplayBuffer
         made = object.__new__(chosen)
         if chosen is not cls:
-            made.__init__(*args, **kwargs)  # type: ignore[misc]
+            made.__init__(*args, **kwargs)
         return made

@@ -105,11 +105,11 @@ class _WindowRollout(Windowed):
         return arr.flattened() if isinstance(arr, WindowArray) else BaseBuffer.swap_and_flatten(arr)
 
 
-class WindowDictRolloutBuffer(_WindowRollout, DictRolloutBuffer):  # type: ignore[misc]
+class WindowDictRolloutBuffer(_WindowRollout, DictRolloutBuffer):
     """For Dict observations; `WindowRolloutBuffer` becomes this by itself."""
 
 
-class WindowRolloutBuffer(_WindowRollout, RolloutBuffer):  # type: ignore[misc]
+class WindowRolloutBuffer(_WindowRollout, RolloutBuffer):
     """For PPO, A2C and TRPO: stacked frames and histories are stored once.
 
     `windows` is "auto", or a list of `Window` (for Dict observations: one list for each key)

@@ -1,9 +1,9 @@
 """Rollout buffers of sb3-contrib that store each sample of a window once.
 
-    MaskablePPO("CnnPolicy", env, rollout_buffer_class=WindowMaskableRolloutBuffer)
+MaskablePPO("CnnPolicy", env, rollout_buffer_class=WindowMaskableRolloutBuffer)
 
-    model = RecurrentPPO("CnnLstmPolicy", env)   # takes no class of buffer
-    WindowRecurrentRolloutBuffer.put_into(model)
+model = RecurrentPPO("CnnLstmPolicy", env)   # takes no class of buffer
+WindowRecurrentRolloutBuffer.put_into(model)
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from memfit.dropins.rollout import _WindowRollout
 from memfit.errors import UsageError
 
 
-class WindowMaskableDictRolloutBuffer(_WindowRollout, MaskableDictRolloutBuffer):  # type: ignore[misc]
+class WindowMaskableDictRolloutBuffer(_WindowRollout, MaskableDictRolloutBuffer):
     """For Dict observations; `WindowMaskableRolloutBuffer` becomes this by itself."""
 
 
-class WindowMaskableRolloutBuffer(_WindowRollout, MaskableRolloutBuffer):  # type: ignore[misc]
+class WindowMaskableRolloutBuffer(_WindowRollout, MaskableRolloutBuffer):
     """For MaskablePPO: stacked frames and histories are stored once."""
 
     _for_dict = WindowMaskableDictRolloutBuffer
 
 
-class WindowRecurrentDictRolloutBuffer(_WindowRollout, RecurrentDictRolloutBuffer):  # type: ignore[misc]
+class WindowRecurrentDictRolloutBuffer(_WindowRollout, RecurrentDictRolloutBuffer):
     """For Dict observations; `WindowRecurrentRolloutBuffer` becomes this by itself."""
 
 
-class WindowRecurrentRolloutBuffer(_WindowRollout, RecurrentRolloutBuffer):  # type: ignore[misc]
+class WindowRecurrentRolloutBuffer(_WindowRollout, RecurrentRolloutBuffer):
     """For RecurrentPPO: stacked frames and histories are stored once."""
 
     _for_dict = WindowRecurrentDictRolloutBuffer

@@ -63,8 +63,8 @@ class RawStrip:
         if after in free:
             free.remove(after)
             return after
-        if free and after != self._top:
-            return free.pop()
+        if free:
+            return free.pop(0)
         begin = self._top
         if begin + rows > self.rows:
             self.backing.grow((begin + rows) * self._row_bytes)

@@ -99,7 +99,9 @@ class Track:
         pool: Pool | None = None,
     ) -> None:
         if dtype.itemsize not in (1, 2, 4, 8) or dtype.hasobject:
-            raise UsageError(f"observations of {dtype} cannot be stored. Use numbers of 1 to 8 bytes")
+            raise UsageError(
+                f"observations of {dtype} cannot be stored. Use numbers of 1 to 8 bytes"
+            )
         self.shape = tuple(shape)
         self.dtype = dtype
         self.n_steps = n_steps
@@ -115,6 +117,13 @@ class Track:
         self.ended: Array | None = None
         self._unit = np.dtype(f"u{dtype.itemsize}")
         self._said = False
+        self.lanes: list[Lane] = []
+        self.starts: Array = np.empty(0, np.int32)  # (column, part, step, env): where windows begin
+        self.written = 0
+        self.complete = 0
+        self._next = 0
+        self._pushes = 0
+        self._surprises = 0
         self._lay_out(windows or ())
 
     # Writing
@@ -188,7 +197,7 @@ class Track:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays: rows and where windows begin."""
-        return self.starts.nbytes + sum(lane.strip.nbytes for lane in self.lanes)
+        return int(self.starts.nbytes) + sum(lane.strip.nbytes for lane in self.lanes)
 
     @property
     def dense_nbytes(self) -> int:

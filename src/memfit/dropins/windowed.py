@@ -93,7 +93,9 @@ class WindowArray:
         starts = self.track.starts[self.column] if self._starts is None else self._starts
         own, rest = self._split(key)
         found = self.track.read(starts[(slice(None), *own)])
-        return found[(slice(None),) * (found.ndim - len(self.track.shape)) + rest] if rest else found
+        return (
+            found[(slice(None),) * (found.ndim - len(self.track.shape)) + rest] if rest else found
+        )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[:], dtype=dtype)
