@@ -1,0 +1,205 @@
+"""`python -m memfit.systems.trader`: train the trader or tune it, and say what it took."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from memfit.errors import UsageError
+from memfit.systems.trader.settings import DESCRIBED, Settings
+from memfit.units import parse_bytes
+
+DESCRIPTION = """\
+Train an agent to trade 7 coins, by PPO, on a synthetic market or on your own prices. Made to fit
+by default: an Optuna study over width, batch, threads and workers that stays within --limit, runs
+as many trials side by side as fit by plan, and stores on each trial that it prunes why. In a study
+--width, --batch, --threads and --workers are the largest that a trial may have. --trials 0 or 1
+trains once with exactly these. --as-described trains the way that a hand-made memory assessment
+describes: 12 threads, 3 workers, width 768, target networks, and rollouts that end only where the
+env says done.
+"""
+EXAMPLES = """\
+examples:
+  python -m memfit.systems.trader --trials 8 --width 512 --limit 2GiB
+  python -m memfit.systems.trader --trials 0 --iterations 60
+  python -m memfit.systems.trader --trials 0 --as-described --iterations 2
+  python -m memfit.systems.trader --trials 0 --as-described --never-done --limit 2GiB
+  python -m memfit.systems.trader --trials 4 --never-done
+  python -m memfit.systems.trader --trials 0 --prices prices.csv
+
+A prices file is a CSV or Parquet file with a header, one column for each of 7 coins and one row
+for each step; columns named time, date or timestamp are left out.
+"""
+MARGIN = 0.1  # of the machine's memory: left free where no limit is given
+
+
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    default = Settings()
+    parser = argparse.ArgumentParser(
+        prog="python -m memfit.systems.trader",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+
+    def both(name: str, text: str) -> None:
+        """A setting with one default made to fit, and another as described."""
+        fitted, described = getattr(default, name), DESCRIBED[name]
+        add(f"--{name}", type=int, help=f"{text} ({fitted}; as described {described})")
+
+    add("--trials", type=int, default=4, metavar="K", help="trials of the study; 0 or 1: no study")
+    both("threads", "torch's threads")
+    both("workers", "processes that collect; 0: the training's own process does")
+    both("width", "of the two hidden layers of actor and critic")
+    both("batch", "transitions of one gradient step")
+    add("--limit", metavar="SIZE", help="memory, such as 2GiB (what the machine has, less 10 %%)")
+    add("--side-by-side", type=int, metavar="N", help="at most so many trials at a time")
+    add("--max-seconds", type=float, metavar="S", help="end after so many seconds")
+    add("--steps", type=int, default=default.steps, help="transitions of one rollout (4096)")
+    both("iterations", "rollouts, each then learned")
+    both("epochs", "times that each rollout is learned")
+    both("envs", "portfolios of each worker")
+    add("--lookback", type=int, default=default.lookback, help="rows whose features are seen (1)")
+    add("--max-episode", type=int, default=default.max_episode, help="an episode ends here (672)")
+    add("--learning-rate", type=float, default=default.learning_rate)
+    add("--prices", type=Path, metavar="FILE", help="your own prices instead of synthetic ones")
+    add("--seed", type=int, default=0)
+    add("--device", default="auto", help="cpu, cuda, or auto: a device where there is one")
+    add("--never-done", action="store_true", help="an env that fails to say done")
+    add("--as-described", action="store_true", help="with all the waste of the assessment")
+    add("--quiet", action="store_true", help="no progress on standard error")
+    return parser.parse_args(argv)
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """The settings that a command line asks for."""
+    varying: dict[str, Any] = {**DESCRIBED} if options.as_described else {}
+    for name in DESCRIBED:
+        if getattr(options, name) is not None:
+            varying[name] = getattr(options, name)
+    if options.as_described and varying["envs"] != 1:
+        raise UsageError("--as-described has one portfolio a worker: leave out --envs")
+    return Settings(
+        **varying,
+        steps=options.steps,
+        lookback=options.lookback,
+        max_episode=options.max_episode,
+        learning_rate=options.learning_rate,
+        seed=options.seed,
+        device=options.device,
+        never_done=options.never_done,
+        prices=str(options.prices.absolute()) if options.prices else "",
+    )
+
+
+def check(options: argparse.Namespace) -> int:
+    """Refuse what cannot work; the limit in bytes."""
+    from memfit.systems.trader.processes import machine_limit
+
+    if options.trials < 0:
+        raise UsageError(f"--trials is {options.trials}: give 0 or more")
+    if options.side_by_side is not None and options.side_by_side < 1:
+        raise UsageError(f"--side-by-side is {options.side_by_side}: give 1 or more")
+    if options.max_seconds is not None and not options.max_seconds > 0:
+        raise UsageError(f"--max-seconds is {options.max_seconds}: give more than 0")
+    if options.limit is None:
+        return int(machine_limit() * (1 - MARGIN))
+    limit = parse_bytes(options.limit)
+    if limit < 1:
+        raise UsageError("--limit is 0: give an amount such as 2GiB")
+    return limit
+
+
+class Progress:
+    """How far an iteration is, on standard error: a line that renews itself, or one at times."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.live = sys.stderr.isatty()
+        self.next = time.monotonic() + (0.2 if self.live else 20)
+
+    def __call__(self, stage: str, share: float) -> None:
+        now = time.monotonic()
+        if self.quiet or now < self.next:
+            return
+        self.next = now + (0.2 if self.live else 20)
+        end = "\r" if self.live else "\n"
+        sys.stderr.write(f"{stage} {share:4.0%}{end}")
+        sys.stderr.flush()
+
+
+def tune(settings: Settings, options: argparse.Namespace, limit: int) -> int:
+    """The study: progress on standard error, its table on standard output."""
+    from memfit.systems.trader.study import Study
+    from memfit.systems.trader.table import lines
+
+    def progress(text: str) -> None:
+        if not options.quiet:
+            sys.stderr.write(text + "\n")
+            sys.stderr.flush()
+
+    study = Study(
+        settings,
+        trials=options.trials,
+        limit=limit,
+        side_by_side=options.side_by_side,
+        max_seconds=options.max_seconds,
+        say=progress,
+    )
+    try:
+        study.run()
+    except KeyboardInterrupt:
+        say("stopped: all trials have been ended")
+        return 130
+    for line in lines(study):
+        say(line)
+    return 0
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def check_prices(settings: Settings) -> None:
+    """Refuse a file of prices before a process is started for it."""
+    if settings.prices:
+        from memfit.systems.trader.trial import market_for
+
+        market_for(settings)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; its exit code."""
+    options = arguments(argv)
+    try:
+        limit = check(options)
+        settings = settings_of(options)
+        check_prices(settings)
+        if options.trials > 1 and not options.as_described:
+            return tune(settings, options, limit)
+        from memfit.systems.trader.once import train
+
+        progress = Progress(quiet=options.quiet)
+        return train(settings, options, limit, progress, say)
+    except UsageError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    except ModuleNotFoundError as error:
+        sys.stderr.write(f"error: {error.name} is not installed: pip install 'memfit[systems]'\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.exit(code)

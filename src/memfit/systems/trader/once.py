@@ -1,0 +1,149 @@
+"""One training in this process, made to fit or as described; as described also one after another.
+
+The assessment's study runs all its trials in one process: what one trial leaves behind, the next
+one begins with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from memfit.systems.trader import estimate
+from memfit.systems.trader.guard import Ended, Guard
+from memfit.systems.trader.processes import return_large_blocks, tree_memory
+from memfit.systems.trader.rollout import Collector
+from memfit.systems.trader.settings import Settings
+from memfit.systems.trader.trial import allow, device_of, market_for, out_of_memory
+from memfit.units import format_bytes
+
+Say = Callable[[str], None]
+Progress = Callable[[str, float], None]
+
+# What a forked worker comes to hold of its own: measured, and rounded up.
+WORKER = 16 << 20
+# What torch loads when the first optimizer is made.
+OPTIMIZER = 80 << 20
+
+
+def train(
+    settings: Settings, options: argparse.Namespace, limit: int, progress: Progress, say: Say
+) -> int:
+    """Train, print a line an iteration and what it took at the end; the exit code."""
+    if not options.as_described:
+        return _fitted(settings, options, limit, progress, say)
+    settings = replace(settings, device=device_of(settings.device))
+    if options.trials > 1:
+        return _one_after_another(settings, options, limit, progress, say)
+    return _described(settings, options, limit, progress, say)[0]
+
+
+def _fitted(
+    settings: Settings, options: argparse.Namespace, limit: int, progress: Progress, say: Say
+) -> int:
+    return_large_blocks()
+    market = market_for(settings)
+    collector = Collector(settings, market)  # before torch is loaded
+    try:
+        from memfit.systems.trader.fitted import Fitted
+
+        settings = replace(settings, device=device_of(settings.device))
+        here = tree_memory(os.getpid())
+        own = int(sum(estimate.arrays(settings).values()) * (1 + estimate.MARGIN))
+        needed = here.total + own + OPTIMIZER + settings.workers * WORKER
+        if needed > limit:
+            say(
+                f"does not fit: this training would need {format_bytes(needed)}, and the limit is "
+                f"{format_bytes(limit)}: give a smaller --width, --batch, --steps or --workers"
+            )
+            return 3
+        allow(limit - here.files - collector.buffers.bytes, settings.threads)
+        training = Fitted(settings, market, collector, progress)
+        return _run(training, Guard(limit=limit, max_seconds=options.max_seconds), settings, say)[0]
+    except (MemoryError, RuntimeError, OSError) as error:
+        if not out_of_memory(error):
+            raise
+        say(f"does not fit: memory was refused beyond the limit of {format_bytes(limit)}")
+        return 3
+    finally:
+        collector.close()
+
+
+def _described(
+    settings: Settings, options: argparse.Namespace, limit: int, progress: Progress, say: Say
+) -> tuple[int, float | None]:
+    from memfit.systems.trader.described import Described
+
+    market = market_for(settings)
+    guard = Guard(limit=limit, max_seconds=options.max_seconds)
+    try:
+        training = Described(settings, market, progress, guard.step)
+    except BaseException:
+        guard.close()
+        raise
+    return _run(training, guard, settings, say)
+
+
+def _run(training: Any, guard: Guard, settings: Settings, say: Say) -> tuple[int, float | None]:
+    """Go through all iterations; the exit code, and the score where there is one."""
+    code, done, cut, score = 0, 0, 0, None
+    try:
+        for result in training.train():
+            done, cut = result.number, cut + result.cut
+            say(
+                f"iteration {done}: mean return {result.mean_return:+.2f} % of "
+                f"{result.episodes} episodes, losses {result.actor_loss:.3f} (actor) "
+                f"{result.critic_loss:.3f} (critic), {result.seconds:.1f} s"
+            )
+            guard.new_rollout()
+            guard.check()
+        score = training.judge()
+        say(f"on held-out prices: mean return {score:+.2f} %")
+    except Ended as ended:
+        say(str(ended))
+        code = ended.exit_code
+    except KeyboardInterrupt:
+        say(f"stopped after {done} of {settings.iterations} iterations")
+        code = 130
+    finally:
+        guard.close()
+        training.close()
+    if cut:
+        say(f"{cut} episodes did not say done within {settings.max_episode} steps: ended")
+    say(f"peak {format_bytes(guard.peak)} with width {settings.width}, {_people(settings)}")
+    return code, score
+
+
+def _people(settings: Settings) -> str:
+    return f"{settings.threads} threads, {settings.workers} workers"
+
+
+def _one_after_another(
+    settings: Settings, options: argparse.Namespace, limit: int, progress: Progress, say: Say
+) -> int:
+    """The assessment's study: every trial in this process, and no plan."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(
+        direction="maximize", sampler=optuna.samplers.TPESampler(seed=settings.seed)
+    )
+    for number in range(options.trials):
+        trial = study.ask()
+        chosen = replace(
+            settings,
+            width=trial.suggest_int("width", max(1, settings.width // 3), settings.width),
+            batch=trial.suggest_int("batch", max(1, settings.batch // 2), settings.batch),
+            threads=trial.suggest_int("threads", max(1, settings.threads // 3), settings.threads),
+            workers=trial.suggest_int("workers", max(0, settings.workers - 1), settings.workers),
+        )
+        say(f"trial {number}: width {chosen.width}, batch {chosen.batch}, {_people(chosen)}")
+        code, score = _described(chosen, options, limit, progress, say)
+        if code or score is None:
+            return code
+        study.tell(trial, score)
+    say(f"best: trial {study.best_trial.number} with {study.best_value:+.2f} %")
+    return 0

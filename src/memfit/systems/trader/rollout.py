@@ -1,0 +1,220 @@
+"""Rollouts made to fit: one set of buffers in shared memory, filled by forked workers.
+
+A worker acts with plain arrays and never needs torch. It is forked before the training loads that,
+while the process is still small, and writes its transitions where the update reads them: nothing is
+stored twice and nothing is sent.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import mmap
+import multiprocessing
+import os
+import signal
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import numpy as np
+
+from memfit.systems.trader.market import Array, Market
+from memfit.systems.trader.portfolio import RUNS, TIME_UP, Portfolios
+from memfit.systems.trader.processes import end_with_parent, give_back
+from memfit.systems.trader.settings import ACTIONS, Settings
+
+
+class Buffers:
+    """One rollout of all portfolios, and the actor's weights as workers read them."""
+
+    def __init__(self, settings: Settings) -> None:
+        steps, count, state, width = (
+            settings.horizon,
+            settings.portfolios,
+            settings.state,
+            settings.width,
+        )
+        shapes: dict[str, tuple[tuple[int, ...], Any]] = {
+            "states": ((steps, count, state), np.float32),
+            "last_states": ((count, state), np.float32),
+            "actions": ((steps, count, ACTIONS), np.float32),
+            "log_probs": ((steps, count), np.float32),
+            "rewards": ((steps, count), np.float32),
+            "ends": ((steps, count), np.uint8),
+            "weights.0": ((width, state), np.float32),
+            "weights.1": ((width,), np.float32),
+            "weights.2": ((width, width), np.float32),
+            "weights.3": ((width,), np.float32),
+            "weights.4": ((ACTIONS, width), np.float32),
+            "weights.5": ((ACTIONS,), np.float32),
+            "log_std": ((ACTIONS,), np.float32),
+        }
+        sizes = {name: _aligned(shape, kind) for name, (shape, kind) in shapes.items()}
+        self.bytes = sum(sizes.values())
+        # Shared with the workers by being inherited: it has no name, and goes with the processes.
+        memory = mmap.mmap(-1, self.bytes)
+        self._arrays: dict[str, Array] = {}
+        first = 0
+        for name, (shape, kind) in shapes.items():
+            self._arrays[name] = np.frombuffer(memory, kind, math.prod(shape), first).reshape(shape)
+            first += sizes[name]
+
+    def __getitem__(self, name: str) -> Array:
+        return self._arrays[name]
+
+    def means(self, states: Array) -> Array:
+        """The actor's means, as its torch module computes them."""
+        hidden = np.maximum(states @ self["weights.0"].T + self["weights.1"], 0)
+        hidden = np.maximum(hidden @ self["weights.2"].T + self["weights.3"], 0)
+        means: Array = hidden @ self["weights.4"].T + self["weights.5"]
+        return means
+
+
+def _aligned(shape: tuple[int, ...], kind: Any) -> int:
+    size: int = math.prod(shape) * np.dtype(kind).itemsize
+    return -(-size // 64) * 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """The episodes that ended in one rollout."""
+
+    episodes: int = 0
+    total_return: float = 0.0
+    cut: int = 0
+
+    def __add__(self, other: Collected) -> Collected:
+        return Collected(
+            episodes=self.episodes + other.episodes,
+            total_return=self.total_return + other.total_return,
+            cut=self.cut + other.cut,
+        )
+
+
+class Block:
+    """The portfolios of one worker, which fill their columns of the buffers."""
+
+    def __init__(self, settings: Settings, market: Market, buffers: Buffers, number: int) -> None:
+        self.settings = settings
+        self.buffers = buffers
+        self.columns = slice(number * settings.envs, (number + 1) * settings.envs)
+        self.portfolios = Portfolios(
+            market,
+            settings.envs,
+            seed=settings.seed * 1000 + number,
+            lookback=settings.lookback,
+            never_done=settings.never_done,
+        )
+        self.random = np.random.default_rng((settings.seed, number, 1))
+        self.returns = np.zeros(settings.envs)
+
+    def collect(self) -> Collected:
+        """Fill the columns with one rollout. It has so many steps, whatever the env says."""
+        buffers, columns, portfolios = self.buffers, self.columns, self.portfolios
+        std = np.exp(buffers["log_std"])
+        constant = float(buffers["log_std"].sum()) + ACTIONS * math.log(2 * math.pi) / 2
+        found = Collected()
+        states = portfolios.states()
+        for step in range(self.settings.horizon):
+            noise = self.random.standard_normal((self.settings.envs, ACTIONS), dtype=np.float32)
+            actions = buffers.means(states) + std * noise
+            buffers["states"][step, columns] = states
+            buffers["actions"][step, columns] = actions
+            buffers["log_probs"][step, columns] = -(np.square(noise).sum(1) / 2 + constant)
+            rewards, ends = portfolios.step(np.tanh(actions))
+            late = (ends == RUNS) & (portfolios.age >= self.settings.max_episode)
+            ends[late] = TIME_UP
+            buffers["rewards"][step, columns] = rewards
+            buffers["ends"][step, columns] = ends
+            self.returns += rewards
+            over = ends != RUNS
+            if over.any():
+                found += Collected(
+                    episodes=int(over.sum()),
+                    total_return=float(self.returns[over].sum()),
+                    cut=int(late.sum()),
+                )
+                self.returns[over] = 0
+                portfolios.reset(over)
+            states = portfolios.states()
+        buffers["last_states"][columns] = states
+        return found
+
+
+class WorkerDied(Exception):
+    """A rollout worker ended before its rollout did."""
+
+
+class Collector:
+    """Fills the buffers, by workers or, where there are none, by itself."""
+
+    def __init__(self, settings: Settings, market: Market) -> None:
+        self.buffers = buffers = Buffers(settings)
+        self.own = None if settings.workers else Block(settings, market, buffers, 0)
+        self.workers: list[tuple[Any, Connection]] = []
+        context = multiprocessing.get_context("fork")
+        gc.collect()
+        gc.freeze()  # a worker that collects garbage would copy what it shares
+        give_back()
+        try:
+            for number in range(settings.workers):
+                here, there = context.Pipe()
+                process = context.Process(
+                    target=_serve,
+                    args=(settings, market, buffers, number, there, os.getpid()),
+                    daemon=True,
+                    name=f"rollout worker {number}",
+                )
+                process.start()
+                there.close()
+                self.workers.append((process, here))
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            gc.unfreeze()
+
+    def collect(self) -> Collected:
+        """One rollout into the buffers."""
+        if self.own is not None:
+            return self.own.collect()
+        for _, pipe in self.workers:
+            pipe.send("collect")
+        found = Collected()
+        for process, pipe in self.workers:
+            wait([pipe, process.sentinel])
+            if not pipe.poll():
+                raise WorkerDied(f"{process.name} ended by itself ({process.exitcode})")
+            found += pipe.recv()
+        return found
+
+    def close(self) -> None:
+        """End all workers, and wait until they are gone."""
+        for process, pipe in self.workers:
+            process.kill()
+            pipe.close()
+        for process, _ in self.workers:
+            process.join()
+            process.close()
+        self.workers = []
+
+
+def _serve(
+    settings: Settings,
+    market: Market,
+    buffers: Buffers,
+    number: int,
+    pipe: Connection,
+    parent: int,
+) -> None:
+    """A worker's life: one rollout whenever it is asked for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the training says when it is over
+    end_with_parent(parent)
+    block = Block(settings, market, buffers, number)
+    while True:
+        try:
+            pipe.recv()
+            pipe.send(block.collect())
+        except (EOFError, OSError):
+            return

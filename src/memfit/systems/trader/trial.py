@@ -1,0 +1,124 @@
+"""One trial in a process of its own: `python -m memfit.systems.trader.trial`, by the study.
+
+It reads its settings and its share of the memory as JSON from standard input and answers in lines
+of JSON on standard output, one an iteration and one at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from memfit.errors import UsageError
+from memfit.systems.trader.market import Market, market_of, synthetic
+from memfit.systems.trader.processes import (
+    end_with_parent,
+    return_large_blocks,
+    status,
+    tree_memory,
+)
+from memfit.systems.trader.rollout import Collector
+from memfit.systems.trader.settings import Settings
+
+
+def market_for(settings: Settings) -> Market:
+    """The market that the settings ask for: a user's file, or the synthetic one."""
+    if settings.prices:
+        from memfit.systems.trader.price_file import read_prices
+
+        return market_of(read_prices(Path(settings.prices)), settings.lookback)
+    return market_of(synthetic(settings.rows, settings.seed), settings.lookback)
+
+
+def device_of(name: str) -> str:
+    """The device that a name stands for, where it is there."""
+    import torch
+
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError):
+        raise UsageError(f"there is no device {name!r} here: give cpu, or auto") from None
+    return name
+
+
+def allow(share: int, threads: int) -> None:
+    """Have the kernel refuse this process what is beyond its share, before it is touched.
+
+    The kernel counts writable memory as it is reserved: stacks of threads that torch will start
+    are reserved in full and hardly used, so they are allowed on top.
+    """
+    stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    if stack == resource.RLIM_INFINITY or stack > 8 << 20:
+        stack = 8 << 20
+    here = tree_memory(os.getpid()).private
+    free = max(0, share - here) + 2 * threads * stack
+    limit = status("VmData") + free
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+def answer(**fields: Any) -> None:
+    """Write one line."""
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory was refused."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError | OSError)
+        and any(text in str(error) for text in ("allocate memory", "not enough memory"))
+    )
+
+
+def run(job: dict[str, Any]) -> None:
+    """Train, judge, and answer."""
+    settings = Settings(**job["settings"])
+    return_large_blocks()
+    market = market_for(settings)
+    collector = Collector(settings, market)  # before torch is loaded
+    try:
+        from memfit.systems.trader.fitted import Fitted
+
+        settings = replace(settings, device=device_of(settings.device))
+        if job["share"]:
+            allow(job["share"] - collector.buffers.bytes, settings.threads)
+        training = Fitted(settings, market, collector)
+        cut = 0
+        for result in training.train():
+            cut += result.cut
+            answer(iteration=result.number, mean_return=result.mean_return, cut=cut)
+        answer(score=training.judge(), cut=cut)
+    finally:
+        collector.close()
+
+
+def main() -> int:
+    """The program; its exit code."""
+    job = json.loads(sys.stdin.readline())
+    end_with_parent(job["parent"])
+    try:
+        run(job)
+    except UsageError as error:
+        answer(failed=str(error))
+        return 2
+    except Exception as error:  # noqa: BLE001 - whatever went wrong is the trial's answer
+        if out_of_memory(error):
+            answer(refused=True)
+            return 3
+        answer(failed=f"{type(error).__name__}: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
