@@ -46,16 +46,19 @@ def _holders(request: dict[str, Any], pace: Pace) -> dict[str, Any]:
 
     before = _resident()
     sweep = Sweep(pace)
-    sweep.run()
-    found: dict[str, Any] = {"arrays": array_rows(sweep), "python": python_rows(sweep)}
-    found["duplicates"] = []
-    if request.get("duplicates"):
-        from .duplicates import duplicates  # noqa: TID252
+    try:
+        sweep.run()
+        found: dict[str, Any] = {"arrays": array_rows(sweep), "python": python_rows(sweep)}
+        found["duplicates"] = []
+        if request.get("duplicates"):
+            from .duplicates import duplicates  # noqa: TID252
 
-        seconds = min(_MOST_SECONDS, float(request.get("seconds", _SECONDS)))
-        found["duplicates"] = duplicates(sweep.blocks, pace, seconds=seconds)
-    objects, complete = sweep.objects, sweep.complete
-    del sweep
+            seconds = min(_MOST_SECONDS, float(request.get("seconds", _SECONDS)))
+            found["duplicates"] = duplicates(sweep.blocks, pace, seconds=seconds)
+        objects, complete = sweep.objects, sweep.complete
+    finally:
+        sweep.forget()
+        del sweep
     found["walk"] = {
         **pace.report(),
         "objects": objects,

@@ -41,6 +41,7 @@ class _Listener:
         self.pid = 0
         self.socket: _socket.socket | None = None
         self.wake = -1
+        self.known: list[tuple[int, int] | None] = []
         self.thread = 0  # the kernel's number, 0 where there is none
         self.running = _thread.allocate_lock()
         self.stopping = False
@@ -48,10 +49,21 @@ class _Listener:
 
     def start(self) -> None:
         """Listen under this process's number, unless something here does so already."""
-        self.pid, self.socket, self.stopping = os.getpid(), _bound(os.getpid()), False
+        self.pid, self.stopping = os.getpid(), False
+        self.open()
+        self.begin()
+
+    def open(self) -> None:
+        """Take a socket, and a file to be woken by."""
+        self.socket = _bound(self.pid)
         if self.socket is not None:
             self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-            self.begin()
+            self.known = self.files()
+
+    def files(self) -> list[tuple[int, int] | None]:
+        """Which files the numbers stand for: a target may close them and open others."""
+        number = self.socket.fileno() if self.socket is not None else -1
+        return [_identity(number), _identity(self.wake)]
 
     def begin(self) -> None:
         """Start the thread where it is not running."""
@@ -84,8 +96,7 @@ class _Listener:
         """
         if self.socket is not None:
             self.socket.detach()
-        self.socket = _bound(self.pid)
-        self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self.open()
 
     def serve(self) -> None:
         """One client after another, as long as the files are those that were opened."""
@@ -93,19 +104,19 @@ class _Listener:
         if server is None:
             self.stopping = True
             return
-        files = (server.fileno(), self.wake)
-        known = [_identity(number) for number in files]
         waiting = select.poll()
-        for number in files:
-            waiting.register(number, select.POLLIN)
+        waiting.register(server.fileno(), select.POLLIN)
+        waiting.register(self.wake, select.POLLIN)
         while not self.stopping:
             waiting.poll()
-            if self.told_to_stop() or [_identity(number) for number in files] != known:
+            if self.told_to_stop() or self.files() != self.known:
                 return
             try:
                 number, _ = server._accept()  # type: ignore[attr-defined]
             except BlockingIOError:  # the client has gone again
                 continue
+            except OSError:
+                return
             client = _socket.socket(fileno=number)
             try:
                 self.answer(client)

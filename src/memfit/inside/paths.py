@@ -65,7 +65,7 @@ class Tree:
 
     def child(self, node: Node, step: str, *, indexed: bool = False) -> Node:
         """The node one step below; the same node where the step repeats, as in linked lists."""
-        if not step or step == node.step:
+        if not step or (step == node.step and step[0] == "."):
             return node
         found = node.children.get(step)
         if found is None:

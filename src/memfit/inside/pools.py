@@ -19,14 +19,12 @@ def pools() -> dict[str, Any]:
     `allocated_bytes` and `reserved_bytes`.
     """
     found: dict[str, Any] = {"pymalloc": {"blocks": sys.getallocatedblocks()}}
-    malloc = _malloc()
-    if malloc is not None:
-        found["malloc"] = malloc
+    found["malloc"] = _malloc()
     found["torch"] = _torch()
     return found
 
 
-def _malloc() -> dict[str, Any] | None:
+def _malloc() -> dict[str, Any]:
     import ctypes
 
     class Figures(ctypes.Structure):
@@ -41,7 +39,7 @@ def _malloc() -> dict[str, Any] | None:
     try:
         ask = ctypes.CDLL(None).mallinfo2
     except (AttributeError, OSError):  # another C library, or one from before 2021
-        return None
+        return {}
     ask.restype, ask.argtypes = Figures, []
     figures = ask()
     return {

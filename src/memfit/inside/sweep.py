@@ -43,6 +43,7 @@ class Sweep(Walk):
             while self.later:
                 later, self.later = self.later, []
                 self.levels([], later)
+            self.own_classes()
             self.levels([], library_calls)
             del library_calls
             self.libraries()
@@ -84,12 +85,17 @@ class Sweep(Walk):
         own: Queue = []
         selves: Queue = []
         libraries: Queue = []
-        here = _thread.get_ident()
-        for thread, frame in sys._current_frames().items():
-            if thread == here:
-                continue
+        frames = sys._current_frames()
+        # Our own frame, in a variable of its own, would keep everything here alive.
+        frames.pop(_thread.get_ident(), None)
+        for frame in frames.values():
+            stack: list[Any] = []
             step: Any = frame
             while step is not None:
+                stack.append(step)
+                step = step.f_back
+            while stack:  # the outermost first: what it lends to others is its own
+                step = stack.pop()
                 code = step.f_code
                 runs = is_run_file(code.co_filename)
                 called = f"{code.co_qualname.rpartition('.<locals>.')[2]}()"
@@ -100,7 +106,6 @@ class Sweep(Walk):
                         roots = own if runs else libraries
                         top = self.tree.top(called, kind="run")
                         roots.append((value, self.tree.child(top, f".{name}")))
-                step = step.f_back
         return own, selves, libraries
 
     def of_type(self, value: Any) -> Node:
@@ -213,6 +218,14 @@ class Sweep(Walk):
                 self.blocks.array(thing, top, self.seen)
             elif kind.holds:
                 self.sweep([thing], package, top)
+
+    def forget(self) -> None:
+        """Let go of everything at once: the target may never collect cycles."""
+        for node in self.tree.all():
+            node.parent = None
+            node.blocks, node.small_arrays = [], None
+            node.layouts = {}
+            node.children = {}
 
     def skip_own(self) -> None:
         """Do not count the walk's own notes."""

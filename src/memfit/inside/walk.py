@@ -42,6 +42,8 @@ class Walk:
         self.homes = homes()
         self.shared = Seen()  # what libraries have in their modules: not the run's
         self.later: Queue = []
+        self.classes: list[type] = []  # the run's, named by themselves once all objects are known
+        self.naming_classes = False
         self.objects = 0
         self.nested = 0
         self.vector_envs = 0
@@ -54,6 +56,9 @@ class Walk:
         if address in self.shared or form in ("module", "skip"):
             return
         if form in ("function", "class") and not self.is_runs(thing, form):
+            return
+        if form == "class" and not self.naming_classes:
+            self.classes.append(thing)
             return
         if not self.seen.add(address):
             if form in ("array", "tensor"):
@@ -99,6 +104,20 @@ class Walk:
                 for thing, node in waiting.pop(0):
                     self.enter(thing, node, out)
             level = out
+
+    def own_classes(self) -> None:
+        """Count the run's classes for themselves, not for the objects that are of them."""
+        self.naming_classes = True
+        while self.classes:
+            found, self.classes = self.classes, []
+            roots: Queue = []
+            for thing in found:
+                if id(thing) not in self.seen:
+                    module = module_of(thing)
+                    prefix = "" if module == "__main__" else f"{module}."
+                    roots.append((thing, self.tree.top(f"{prefix}{self.kinds[thing].name}")))
+            self.levels([], roots)
+        self.naming_classes = False
 
     def look(self, thing: Any, node: Node, out: Queue) -> None:
         """Go one step into a thing."""
