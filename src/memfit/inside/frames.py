@@ -58,8 +58,10 @@ def _known() -> bool:
     """Whether frames are laid out as they were when this was written; tried on one of our own."""
     import ctypes
 
-    frame = sys._getframe()
+    frame: Any = sys._getframe()
     inner = ctypes.c_size_t.from_address(id(frame) + _FRAME_AT).value
     words = (ctypes.c_size_t * (_FIRST + 2)).from_address(inner)
-    variables = (id(ctypes), id(frame))
-    return words[_CODE] == id(frame.f_code) and tuple(words[_FIRST:]) == variables
+    known = words[_CODE] == id(frame.f_code)
+    known &= tuple(words[_FIRST:]) == (id(ctypes), id(frame))
+    frame = None  # it would keep itself alive, and with it all callers and what they hold
+    return bool(known)
