@@ -30,6 +30,7 @@ ALLOWED = {
     "analyses": BASE | {"formulas", "checks"},
     "render": BASE,
     "cli": BASE | {"api", "render"},
+    "inside": set[str](),
     "systems": BASE | {"dropins"},
     "__main__": {"cli"},
 }

@@ -13,6 +13,8 @@ _HOMES = {
     "plan": "memfit.api",
     "sweep": "memfit.api",
     "explain": "memfit.api",
+    "run": "memfit.api",
+    "listen": "memfit.inside.listener",
     "demo": "memfit.api",
     "Plan": "memfit.model",
     "Ledger": "memfit.model",
@@ -35,14 +37,17 @@ __all__ = [
     "demo",
     "explain",
     "format_bytes",
+    "listen",
     "parse_bytes",
     "plan",
+    "run",
     "sweep",
 ]
 
 if TYPE_CHECKING:
-    from memfit.api import demo, explain, plan, sweep
+    from memfit.api import demo, explain, plan, run, sweep
     from memfit.errors import MemfitError
+    from memfit.inside.listener import listen
     from memfit.model import Component, Ledger, Plan, RunSpec, Size
     from memfit.sources.torch import TorchRun
     from memfit.units import format_bytes, parse_bytes

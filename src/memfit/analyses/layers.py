@@ -75,20 +75,24 @@ def tree_ledger(
 
 
 def _unclaimed(part: Part) -> Part:
-    """What is left of the heap is native: no array and no Python object holds it."""
+    """What is left of the heap when all holders have had theirs."""
     if part.layer in (Layer.HEAP, Layer.ARENAS):
-        where = "smaps less all holders: C and C++ objects of libraries"
-        return replace(part, name=f"native.{part.name}", where=where)
+        return replace(part, where="smaps less what holders have of it")
     return part
 
 
 def _holder_rows(holders: Sequence[Holder]) -> Iterator[Component]:
     own = sorted((h for h in holders if h.own and h.bytes), key=lambda h: -h.bytes)
     for holder in own[:MOST_HOLDERS]:
-        yield _held(holder.path, holder.kind, [holder], f"the process itself: {holder.what}")
+        yield _held(holder.path, holder.kind, [holder], _told(holder))
     if others := own[MOST_HOLDERS:]:
         where = f"the process itself: {len(others):,} smaller holders"
         yield _held("holders.other", Kind.ARRAYS, others, where)
+
+
+def _told(holder: Holder) -> str:
+    native = holder.path.startswith("native.")
+    return holder.what if native else f"the process itself: {holder.what}"
 
 
 def _held(name: str, kind: Kind, holders: Sequence[Holder], where: str) -> Component:

@@ -4,70 +4,120 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from memfit.analyses import layers
+from memfit.analyses.holders import Dealt, deal
 from memfit.errors import UsageError
 from memfit.measure import device, limits, tree
-from memfit.model import Explanation, Limit, ProcessView
+from memfit.measure.inside_view import look_inside
+from memfit.measure.native import native_bytes
+from memfit.model import Explanation, Inside, Ledger, Limit, ProcessView, Told
 
 _LEAST_SECONDS = 0.2
+_PATIENCE = 60.0
 
 
 def explain(
     pid: int,
     *,
     children: bool = True,
+    inside: bool = True,
+    native: bool | None = None,
+    attach: bool = False,
     seconds: float = 0.0,
     limit: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Explanation:
-    """Explain the memory of a process and all below it, without touching them.
+    """Explain the memory of a process and all below it.
 
-    With `seconds`, a second reading so much later tells what grew.
+    From outside, without touching them; with `inside`, those that listen are also asked who holds
+    it. With `native`, pointers are followed from libraries into the heap, to name what C and C++
+    hold; by default where a process told the rest. With `attach`, a Python 3.14 process is made to
+    listen. With `seconds`, a second reading so much later tells what grew.
     """
     if pid <= 0:
         raise UsageError(f"{pid} is no process: give a PID, for instance from `pgrep -af python`")
     if seconds and not seconds >= _LEAST_SECONDS:
         raise UsageError(f"{seconds:g} seconds are too few to see growth: give 1 or more")
     started = time.monotonic()
-    before = tree.read_tree(pid, children=children) if seconds else []
+    if attach:
+        from memfit.measure.listening import attach as make_listen
+
+        tree.check_readable(pid)
+        make_listen(pid)
+    before, first = None, 0.0
     if seconds:
+        before = _read(pid, children=children, inside=inside, native=False, duplicates=False)
         if progress is not None:
             progress(f"reading once more in {seconds:g} s")
         first = time.monotonic()
         time.sleep(seconds)
-    processes = tree.read_tree(pid, children=children)
-    took = time.monotonic() - first if seconds else 0.0
-    return _explanation(
-        pid, processes, before, took, limit=limit, seconds=time.monotonic() - started
+    now = _read(pid, children=children, inside=inside, native=native, duplicates=True)
+    between = time.monotonic() - first if before else 0.0
+    return Explanation(
+        pid=pid,
+        processes=tuple(now.processes),
+        ledger=now.ledger,
+        pss_bytes=sum(p.pss for p in now.processes),
+        named_share=layers.named_share(now.processes),
+        limit=_limit(pid, limit),
+        available_bytes=limits.available(),
+        settings=layers.settings(now.processes[0], cores=os.cpu_count() or 1),
+        device_bytes=device.used_by([p.pid for p in now.processes]),
+        inside=_inside(now),
+        growth=layers.grown(before.ledger, now.ledger, between) if before else (),
+        growth_seconds=between,
+        seconds=time.monotonic() - started,
     )
 
 
-def _explanation(
-    pid: int,
-    processes: Sequence[ProcessView],
-    before: Sequence[ProcessView],
-    between: float,
-    *,
-    limit: int | None,
-    seconds: float,
-) -> Explanation:
-    ledger = layers.tree_ledger(processes)
-    growth = layers.grown(layers.tree_ledger(before), ledger, between) if before else ()
-    return Explanation(
-        pid=pid,
-        processes=tuple(processes),
-        ledger=ledger,
-        pss_bytes=sum(p.pss for p in processes),
-        named_share=layers.named_share(processes),
-        limit=_limit(pid, limit),
-        available_bytes=limits.available(),
-        settings=layers.settings(processes[0], cores=os.cpu_count() or 1),
-        device_bytes=device.used_by([p.pid for p in processes]),
-        growth=growth,
-        growth_seconds=between,
-        seconds=seconds,
+@dataclass(frozen=True, kw_only=True)
+class _Reading:
+    """One reading of the tree, and what its processes told."""
+
+    processes: Sequence[ProcessView]
+    told: Mapping[int, Told] = field(default_factory=dict)
+    dealt: Mapping[int, Dealt] = field(default_factory=dict)
+
+    @property
+    def ledger(self) -> Ledger:
+        return layers.tree_ledger(self.processes, self.dealt)
+
+
+def _read(
+    pid: int, *, children: bool, inside: bool, native: bool | None, duplicates: bool
+) -> _Reading:
+    processes = tree.read_tree(pid, children=children)
+    told, dealt = {}, {}
+    for view in processes:
+        answer = None
+        if inside:
+            answer = look_inside(view, duplicates=duplicates, timeout=_PATIENCE)
+        if answer is not None:
+            told[view.pid] = answer
+        follow = answer is not None if native is None else native
+        if answer is not None or follow:
+            dealt[view.pid] = deal(view, answer, native_bytes(view.pid) if follow else {})
+    return _Reading(processes=processes, told=told, dealt=dealt)
+
+
+def _inside(reading: _Reading) -> Inside | None:
+    if not reading.told:
+        return None
+    told, dealt = list(reading.told.values()), list(reading.dealt.values())
+    holders = sorted((h for d in dealt for h in d.holders if h.bytes), key=lambda h: -h.bytes)
+    private = sum(d.private for d in dealt)
+    return Inside(
+        holders=tuple(holders),
+        repeated=tuple(r for t in told for r in t.repeated),
+        asked=tuple(reading.told),
+        held_share=min(1.0, sum(d.named for d in dealt) / max(1, private)),
+        seconds=sum(t.seconds for t in told),
+        longest_hold_seconds=max(t.longest_hold_seconds for t in told),
+        pools=told[0].pools,
+        notes=tuple(note for t in told for note in t.notes),
     )
 
 

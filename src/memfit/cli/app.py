@@ -16,6 +16,7 @@ from memfit.cli.demo import demo
 from memfit.cli.explain import explain
 from memfit.cli.messages import report
 from memfit.cli.plan import SETTINGS, plan
+from memfit.cli.run import run
 from memfit.cli.sweep import sweep
 from memfit.errors import MemfitError
 
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.command(context_settings=SETTINGS)(plan)
 app.command()(sweep)
+app.command()(run)
 app.command()(explain)
 app.command()(demo)
 
@@ -53,6 +55,7 @@ def memfit(
     memfit plan train.py                       predict the peak of a training script
     memfit plan run.toml                       the same from a run spec
     memfit sweep --over n=1..64 -- CMD {n}     measure a program's peak over a setting
+    memfit run -- CMD                          run a training that can tell who holds what
     memfit explain PID                         where a running training's memory goes
     memfit demo                                plan a real training, run it, compare
     memfit demo drone                          the same with a reference system

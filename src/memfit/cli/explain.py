@@ -27,6 +27,24 @@ def explain(
     no_children: Annotated[
         bool, typer.Option("--no-children", help="This process alone, not those below it.")
     ] = False,
+    no_inside: Annotated[
+        bool, typer.Option("--no-inside", help="From outside only: ask no process that listens.")
+    ] = False,
+    native: Annotated[
+        bool | None,
+        typer.Option(
+            "--native/--no-native",
+            help="Name what C and C++ hold, by following pointers from libraries (some seconds). "
+            "By default for processes that listen.",
+            show_default=False,
+        ),
+    ] = None,
+    attach: Annotated[
+        bool,
+        typer.Option(
+            "--attach", help="Make a Python 3.14 process listen, by the interpreter's own call."
+        ),
+    ] = False,
     for_: Annotated[
         str | None,
         typer.Option("--for", metavar="TIME", help="Read twice, so far apart (10s): what grew?"),
@@ -70,6 +88,9 @@ def explain(
     result = api.explain(
         int(target),
         children=not no_children,
+        inside=not no_inside,
+        native=native,
+        attach=attach,
         seconds=seconds,
         limit=limit_bytes,
         progress=progress(quiet=quiet),

@@ -9,6 +9,7 @@ from typing import Any
 from memfit.measure.listening import ask
 from memfit.measure.mappings import Pagemap
 from memfit.model import HeldArrays, HeldObjects, ProcessView, Repeated, Told
+from memfit.units import format_bytes
 
 Span = tuple[int, int]
 
@@ -33,6 +34,7 @@ def look_inside(view: ProcessView, *, duplicates: bool, timeout: float) -> Told 
         seconds=float(answer["walk"]["cpu_seconds"]),
         longest_hold_seconds=float(answer["walk"]["longest_hold_seconds"]),
         pools=dict(_flat(answer["pools"])),
+        notes=tuple(_notes(answer["walk"])),
     )
 
 
@@ -72,6 +74,7 @@ def _objects(row: Mapping[str, Any]) -> HeldObjects:
     return HeldObjects(
         path=row["holder"],
         of_run=row["kind"] == "run",
+        reached=row["kind"] != "unreached",
         small=int(row["small_bytes"]),
         large=int(row["large_bytes"]),
         count=int(row["objects"]),
@@ -86,6 +89,13 @@ def _repeated(row: Mapping[str, Any]) -> Repeated:
         saves_bytes=int(row["saved_bytes"]),
         message=row["evidence"],
     )
+
+
+def _notes(walk: Mapping[str, Any]) -> Iterator[str]:
+    if (added := int(walk.get("added_bytes") or 0)) >= 2**20:
+        yield f"answering left {format_bytes(added)} more in the process than before"
+    if not walk.get("complete", True):
+        yield "the walk ended before it had seen all objects: what is missing counts as native"
 
 
 def _flat(pools: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, int]]:

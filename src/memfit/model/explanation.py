@@ -108,10 +108,14 @@ class HeldArrays:
 
 @dataclass(frozen=True, kw_only=True)
 class HeldObjects:
-    """Python objects of one holder: small ones in Python's pools, large ones in malloc's heap."""
+    """Python objects of one holder: small ones in Python's pools, large ones in malloc's heap.
+
+    A holder is a path `of_run`, a package, or nobody that can be found (not `reached`).
+    """
 
     path: str
     of_run: bool
+    reached: bool = True
     small: int
     large: int
     count: int
