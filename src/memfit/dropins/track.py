@@ -121,6 +121,7 @@ class Track:
         self.starts: Array = np.empty(0, np.int32)  # (column, part, step, env): where windows begin
         self.written = 0
         self.complete = 0
+        self.closed = False
         self._next = 0
         self._pushes = 0
         self._surprises = 0
@@ -168,6 +169,8 @@ class Track:
         self._pushes = self._surprises = self.complete = 0
 
     def close(self) -> None:
+        """Give back all memory; any use afterwards is an error."""
+        self.closed = True
         for lane in self.lanes:
             lane.strip.close()
 

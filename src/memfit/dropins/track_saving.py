@@ -14,12 +14,15 @@ from memfit.dropins.layout import Window
 from memfit.dropins.saving import Reader, Writer
 from memfit.dropins.strip import RawStrip
 from memfit.dropins.track import Track
+from memfit.errors import UsageError
 
 Json = dict[str, Any]
 
 
 def track_header(track: Track, filled: int) -> Json:
     """All that is small about a track."""
+    if track.closed:
+        raise UsageError("this buffer was closed, so there is nothing to save. Save it before")
     return {
         "shape": list(track.shape),
         "dtype": track.dtype.str,
