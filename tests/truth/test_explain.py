@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import pytest
 
 import memfit
 from memfit.model import Explanation, Layer
+from tests.truth import kernel
 from tests.truth.running import NAMES, running, tree_pss
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(180)]
@@ -148,6 +150,59 @@ def test_something_that_rests_does_not_grow() -> None:
     with running("torch_model") as process:
         explanation = memfit.explain(process.pid, seconds=0.5)
         assert sum(g.bytes for g in explanation.growth if g.name.startswith("malloc")) == 0
+
+
+@functools.cache
+def inside_of(name: str, *, seconds: float = 0.0) -> Explanation:
+    with running(name, sys.executable, "-m", "memfit", "run", "--") as process:
+        child = kernel.below(process.pid)[0]
+        if seconds:
+            time.sleep(1)
+        return memfit.explain(child, seconds=seconds)
+
+
+def test_a_rollout_that_never_ends_is_named_by_its_holder() -> None:
+    explanation = inside_of("endless_rollout", seconds=1.5)
+    most = explanation.growth[0]
+    assert most.name == "explore().agent.trajectory[*][*]"
+    assert most.bytes_per_second >= 100_000
+
+
+@pytest.mark.parametrize(
+    ("name", "holder", "low", "high", "reserved"),
+    [
+        ("numpy_half_filled", "buffer", 80, 82, 200),
+        ("numpy_half_filled", "small[*]", 39, 40, 39),
+        ("torch_model", "optimizer exp_avg", 16, 17, 16),
+        ("sb3_replay", "model.replay_buffer.observations", 0, 1, 15),
+    ],
+)
+def test_arrays_are_named_with_what_of_them_is_resident(
+    name: str, holder: str, low: int, high: int, reserved: int
+) -> None:
+    explanation = inside_of(name)
+    assert explanation.inside is not None
+    found = {h.path: h for h in explanation.inside.holders}[holder]
+    assert low * MIB <= found.bytes <= high * MIB
+    assert reserved * MIB <= found.reserved <= (reserved + 1) * MIB
+    assert sum(rows(explanation).values()) == pytest.approx(explanation.pss_bytes, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["drone", "numpy_half_filled", "sb3_replay", "torch_model"])
+def test_private_memory_has_holders(name: str) -> None:
+    explanation = inside_of(name)
+    assert explanation.inside is not None
+    assert explanation.inside.held_share >= 0.9
+
+
+def test_what_libraries_hold_in_the_heap_is_named_from_outside() -> None:
+    with running("torch_model") as process:
+        plain = memfit.explain(process.pid)
+        followed = memfit.explain(process.pid, native=True)
+        native = rows(followed)["native.libtorch_cpu"]
+        heap = rows(plain)["malloc.heap"]
+        assert 20 * MIB <= native <= heap
+        assert sum(rows(followed).values()) == pytest.approx(followed.pss_bytes, rel=0.01)
 
 
 def explain_json(*words: str) -> tuple[int, dict[str, Any], str]:
