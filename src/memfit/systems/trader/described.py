@@ -7,6 +7,7 @@ as a rollout, and a rollout that ends only where the env says done.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import multiprocessing
 import os
@@ -85,24 +86,35 @@ class Described:
         settings: Settings,
         market: Market,
         report: Report = lambda stage, share: None,
-        stop: Stop = lambda: None,
+        step: Stop = lambda: None,
+        check: Stop = lambda: None,
     ) -> None:
         torch.set_num_threads(settings.threads)
         self.settings = settings
         self.market = market
         self.report = report
-        self.stop = stop
+        self.step, self.check = step, check  # may raise, to end what does not end
         self.learner = ppo.Learner(settings)
         self.actor_target = copy.deepcopy(self.learner.actor)
         self.critic_target = copy.deepcopy(self.learner.critic)
         self.random = torch.Generator().manual_seed(settings.seed + 1)
         self.own = Explorer(settings, market, 0)
         self.workers: list[tuple[Any, Connection]] = []
+        try:
+            with _without_interrupts():
+                self._start_workers()
+        except BaseException:
+            self.close()
+            raise
+
+    def _start_workers(self) -> None:
         context = multiprocessing.get_context("spawn")
-        for number in range(settings.workers):
+        for number in range(self.settings.workers):
             here, there = context.Pipe()
             process = context.Process(
-                target=_serve, args=(settings, market, number, there, os.getpid()), daemon=True
+                target=_serve,
+                args=(self.settings, self.market, number, there, os.getpid()),
+                daemon=True,
             )
             process.start()
             there.close()
@@ -139,7 +151,7 @@ class Described:
         """One trajectory of each worker, as tensors of this process."""
         if not self.workers:
             actor = copy.deepcopy(self.learner.actor).cpu()
-            found = [self.own.explore(actor, self.stop)]
+            found = [self.own.explore(actor, self.step)]
         else:
             weights = {n: p.cpu().numpy() for n, p in self.learner.actor.state_dict().items()}
             for _, pipe in self.workers:
@@ -150,7 +162,7 @@ class Described:
 
     def _receive(self, process: Any, pipe: Connection) -> dict[str, Any]:
         while not pipe.poll():
-            self.stop()
+            self.check()
             wait([pipe, process.sentinel], timeout=_LOOK_SECONDS)
             if not process.is_alive() and not pipe.poll():
                 raise WorkerDied(f"a rollout worker ended by itself ({process.exitcode})")
@@ -185,7 +197,7 @@ class Described:
         updates = max(1, len(states) * self.settings.epochs // batch)
         actor = critic = 0.0
         for done in range(updates):
-            self.stop()
+            self.check()
             chosen = torch.randint(len(states), (batch,), generator=self.random)
             losses = learner.step(
                 states[chosen],
@@ -222,9 +234,18 @@ class Described:
         return mean_return(self.market, act, lookback=self.settings.lookback)
 
 
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes that are started here ignore Ctrl-C: the training says when it is over."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _serve(settings: Settings, market: Market, number: int, pipe: Connection, parent: int) -> None:
     """A worker's life: a trajectory whenever it is sent weights, pickled back as arrays."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent(parent)
     torch.set_num_threads(settings.threads)
     actor = Actor(settings.state, settings.width)

@@ -80,7 +80,7 @@ def _described(
     market = market_for(settings)
     guard = Guard(limit=limit, max_seconds=options.max_seconds)
     try:
-        training = Described(settings, market, progress, guard.step)
+        training = Described(settings, market, progress, guard.step, guard.check)
     except BaseException:
         guard.close()
         raise

@@ -30,7 +30,7 @@ WIDTHS = (32, 64, 128, 256, 384, 512, 768, 1024, 1536, 2048)
 BATCHES = (128, 256, 512, 1024, 2048, 4096)
 LOOK_SECONDS = 0.02
 # Of the limit: kept free, since a look at the processes is never quite up to date.
-KEPT_FREE = 0.03
+KEPT_FREE, LEAST_FREE = 0.03, 16 << 20
 PROBE_SECONDS = 300.0
 
 Say = Callable[[str], None]
@@ -75,6 +75,7 @@ class Study:
         self.settings = settings
         self.trials = trials
         self.limit = limit
+        self.usable = limit - max(int(limit * KEPT_FREE), LEAST_FREE)
         self.side_by_side = side_by_side or trials
         self.say = say
         self.deadline = None if max_seconds is None else time.monotonic() + max_seconds
@@ -128,7 +129,7 @@ class Study:
         own = memory_of([os.getpid()])
         given = 0 if alone else sum(running.share for running in self.running)
         files = max(self.base.files, own.files)
-        return int(self.limit * (1 - KEPT_FREE)) - own.private - files - given
+        return self.usable - own.private - files - given
 
     def _too_large(self, share: int) -> str:
         return (
@@ -148,20 +149,20 @@ class Study:
             envs=min(8, self.settings.envs),
             never_done=False,
         )
-        own = memory_of([os.getpid()])
         running = self._start(probe, 0, None)
         until = time.monotonic() + PROBE_SECONDS
-        while running in self.running:
+        while running in self.running and time.monotonic() < until:
             self._look()
-            if running.peak.total + own.private > self.limit:
-                self._drop(running)
-                raise UsageError(
-                    f"--limit {format_bytes(self.limit)} is less than the smallest trial takes "
-                    f"({format_bytes(running.peak.total + own.private)} so far): give more"
-                )
-            if time.monotonic() > until:
-                self._drop(running)
-                raise UsageError("the smallest trial did not end: look at the prices file")
+        if self.peak > self.usable:
+            raise UsageError(
+                f"--limit {format_bytes(self.limit)} is less than the smallest trial takes "
+                f"({format_bytes(self.peak)} when it was ended): give more"
+            )
+        if running in self.running:
+            raise UsageError(
+                f"the smallest trial did not end in {PROBE_SECONDS:.0f} s: "
+                "give a shorter file of prices, or try when the machine is less busy"
+            )
         if running.last("score") is None:
             raise UsageError(self._why(running))
         return estimate.base_of(running.peak.private, running.peak.files, running.worker, probe)
@@ -236,10 +237,9 @@ class Study:
             elif running.process.poll() is not None:
                 self._read(running)
                 self._finish(running)
-        if together.total > self.limit and self.running:
-            youngest = self.running[-1]
+        if together.total > self.usable and self.running:
             self._stop(
-                youngest,
+                self.running[-1],
                 f"all trials together held {format_bytes(together.total)} of the limit of "
                 f"{format_bytes(self.limit)}, and it was the last to begin",
             )

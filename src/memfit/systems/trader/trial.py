@@ -25,6 +25,8 @@ from memfit.systems.trader.processes import (
 from memfit.systems.trader.rollout import Collector
 from memfit.systems.trader.settings import Settings
 
+RESERVED = 64 << 20  # that libraries reserve beside stacks, and do not touch: measured, rounded up
+
 
 def market_for(settings: Settings) -> Market:
     """The market that the settings ask for: a user's file, or the synthetic one."""
@@ -51,14 +53,15 @@ def device_of(name: str) -> str:
 def allow(share: int, threads: int) -> None:
     """Have the kernel refuse this process what is beyond its share, before it is touched.
 
-    The kernel counts writable memory as it is reserved: stacks of threads that torch will start
-    are reserved in full and hardly used, so they are allowed on top.
+    The kernel counts writable memory as it is reserved: the stacks of torch's threads, of which
+    there are two pools, and more that libraries reserve and hardly use are allowed on top. What
+    comes to be used of these the study sees, and stops.
     """
     stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
     if stack == resource.RLIM_INFINITY or stack > 8 << 20:
         stack = 8 << 20
     here = tree_memory(os.getpid()).private
-    free = max(0, share - here) + 2 * threads * stack
+    free = max(0, share - here) + 2 * threads * stack + RESERVED
     limit = status("VmData") + free
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     if hard != resource.RLIM_INFINITY:
