@@ -1,0 +1,217 @@
+"""Deal the memory of a process out to those who hold it, as far as the process told.
+
+Every byte is dealt once: what a holder claims is taken from the mapping in which it lies, and never
+more than is there. What nobody claims stays a row of its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from memfit.model import HeldArrays, HeldObjects, Holder, Kind, Layer, Part, ProcessView, Told
+
+# Layers that are dealt out; the others have their holder already: a library, a file, a thread.
+DEALT = (Layer.OBJECTS, Layer.HEAP, Layer.ARENAS, Layer.BLOCKS)
+_WORDS = (
+    ("rollout_buffer", Kind.BUFFER),
+    ("replay_buffer", Kind.BUFFER),
+    (" grad", Kind.GRADIENTS),
+    ("optimizer", Kind.OPTIMIZER),
+    ("envs[", Kind.ENV_STATE),
+    ("policy", Kind.PARAMETERS),
+    (".weight", Kind.PARAMETERS),
+    (".bias", Kind.PARAMETERS),
+)
+FREE_OBJECTS = "python.free"
+OTHER_OBJECTS = "python.unreached"
+FREE_HEAP = "malloc.free"
+
+
+@dataclass(kw_only=True)
+class Dealt:
+    """One process dealt out: rows by holder, and the parts of layers that nobody claimed."""
+
+    holders: list[Holder] = field(default_factory=list)
+    left: list[Part] = field(default_factory=list)
+    named: int = 0
+    private: int = 0
+
+
+def deal(view: ProcessView, told: Told | None, native: Mapping[str, int] | None = None) -> Dealt:
+    """Deal out one process: to what it told, and to the libraries whose data lead to the rest."""
+    pots = _Pots([part for part in view.parts if part.layer in DEALT])
+    dealt = Dealt(private=view.private)
+    if told is not None:
+        dealt.holders += _told(told, pots)
+    dealt.holders += _native(native or {}, pots, view.pid)
+    if told is not None:
+        dealt.holders.append(_free_heap(told, pots, view.pid))
+        dealt.holders += _pools(pots, view.pid)
+    dealt.holders = list(_merged(dealt.holders))
+    dealt.left = list(pots.rest())
+    others = sum(p.private for p in view.parts if p.layer not in (*DEALT, Layer.UNKNOWN))
+    held = sum(h.bytes for h in dealt.holders if h.own and h.path != OTHER_OBJECTS)
+    dealt.named = others + held
+    return dealt
+
+
+def _merged(holders: Sequence[Holder]) -> Iterator[Holder]:
+    """One row for each path."""
+    rows: dict[str, Holder] = {}
+    for holder in holders:
+        same = rows.get(holder.path)
+        rows[holder.path] = holder if same is None else _sum(same, holder)
+    yield from rows.values()
+
+
+def _sum(one: Holder, other: Holder) -> Holder:
+    return replace(
+        one,
+        bytes=one.bytes + other.bytes,
+        reserved=one.reserved + other.reserved,
+        count=one.count + other.count,
+    )
+
+
+def _told(told: Told, pots: _Pots) -> Iterator[Holder]:
+    # What has an address first: small blocks may lie anywhere.
+    placed = [sum(pots.take_at(*block) for block in a.blocks) if a.own else 0 for a in told.arrays]
+    for arrays, amount in zip(told.arrays, placed, strict=True):
+        yield _arrays(arrays, amount, pots, told.pid)
+    for objects in told.objects:
+        yield _objects(objects, pots, told.pid)
+
+
+def _native(native: Mapping[str, int], pots: _Pots, pid: int) -> Iterator[Holder]:
+    for library, amount in sorted(native.items(), key=lambda item: -item[1]):
+        taken = pots.take_layer(Layer.HEAP, amount)
+        yield Holder(
+            path=f"native.{library}",
+            kind=Kind.BASE,
+            bytes=taken,
+            reserved=taken,
+            count=1,
+            what="C and C++ objects to which this library's data lead",
+            pid=pid,
+        )
+
+
+def kind_of(path: str) -> Kind:
+    """What arrays are in a run, by the words of their holder's path."""
+    return next((kind for word, kind in _WORDS if word in path), Kind.ARRAYS)
+
+
+def _arrays(arrays: HeldArrays, placed: int, pots: _Pots, pid: int) -> Holder:
+    if arrays.own:
+        amount = placed + pots.take_heap(arrays.small)
+    else:
+        amount = sum(resident for _, resident in arrays.blocks) + arrays.small
+    return Holder(
+        path=arrays.path,
+        kind=kind_of(arrays.path),
+        bytes=amount,
+        reserved=arrays.bytes,
+        count=arrays.count,
+        what=arrays.what,
+        own=arrays.own,
+        also=arrays.also,
+        pid=pid,
+    )
+
+
+def _objects(objects: HeldObjects, pots: _Pots, pid: int) -> Holder:
+    amount = pots.take_layer(Layer.OBJECTS, objects.small) + pots.take_heap(objects.large)
+    what = "Python objects"
+    if objects.elements:
+        what += f", up to {objects.elements:,} in one container"
+    path = f"{objects.path} objects" if objects.of_run else f"python.{objects.path}"
+    return Holder(
+        path=path if objects.reached else OTHER_OBJECTS,
+        kind=Kind.OBJECTS,
+        bytes=amount,
+        reserved=amount,
+        count=objects.count,
+        what=what,
+        pid=pid,
+    )
+
+
+def _free_heap(told: Told, pots: _Pots, pid: int) -> Holder:
+    amount = pots.take_heap(told.free)
+    return Holder(
+        path=FREE_HEAP,
+        kind=Kind.FRAGMENTATION,
+        bytes=amount,
+        reserved=told.free,
+        count=1,
+        what="freed, and kept by malloc",
+        pid=pid,
+    )
+
+
+def _pools(pots: _Pots, pid: int) -> Iterator[Holder]:
+    """What is left of Python's pools: free blocks, and objects that no holder reaches."""
+    unused = sum(max(0, p.resident - p.used) for p in pots.parts if p.layer is Layer.OBJECTS)
+    free = pots.take_layer(Layer.OBJECTS, unused)
+    rest = pots.take_layer(Layer.OBJECTS, 2**62)
+    for path, kind, amount, what in (
+        (FREE_OBJECTS, Kind.FRAGMENTATION, free, "free blocks in Python's pools"),
+        (OTHER_OBJECTS, Kind.OBJECTS, rest, "small objects that no holder reaches"),
+    ):
+        if amount:
+            yield Holder(
+                path=path, kind=kind, bytes=amount, reserved=amount, count=1, what=what, pid=pid
+            )
+
+
+class _Pots:
+    """What is left of each part to deal out, in bytes of PSS."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.left = [part.bytes for part in parts]
+        spans = sorted((a, b, i) for i, part in enumerate(parts) for a, b in part.spans)
+        self._starts = [a for a, _, _ in spans]
+        self._spans = spans
+        heap = [i for i, p in enumerate(parts) if p.layer in (Layer.HEAP, Layer.ARENAS)]
+        blocks = [i for i, p in enumerate(parts) if p.layer is Layer.BLOCKS]
+        # Small blocks come from the heap; a block of its own is the exception.
+        self._heap = heap + sorted(blocks, key=lambda i: parts[i].bytes)
+
+    def take_at(self, address: int, resident: int) -> int:
+        """Memory at an address; what forks share counts by their part of it."""
+        at = bisect_right(self._starts, address) - 1
+        if at < 0 or address >= self._spans[at][1]:
+            return 0
+        i = self._spans[at][2]
+        part = self.parts[i]
+        return self._take(i, resident * part.bytes // max(1, part.resident))
+
+    def take_layer(self, layer: Layer, amount: int) -> int:
+        """Memory of a layer, wherever in it."""
+        own = [i for i, part in enumerate(self.parts) if part.layer is layer]
+        return self._take_from(own, amount)
+
+    def take_heap(self, amount: int) -> int:
+        """Memory from malloc, in small blocks."""
+        return self._take_from(self._heap, amount)
+
+    def rest(self) -> Iterator[Part]:
+        """The parts with what nobody claimed of them."""
+        for part, left in zip(self.parts, self.left, strict=True):
+            if left:
+                share = left / part.bytes
+                yield replace(part, bytes=left, private=round(part.private * share))
+
+    def _take_from(self, parts: Sequence[int], amount: int) -> int:
+        taken = 0
+        for i in parts:
+            taken += self._take(i, amount - taken)
+        return taken
+
+    def _take(self, i: int, amount: int) -> int:
+        taken = max(0, min(amount, self.left[i]))
+        self.left[i] -= taken
+        return taken
