@@ -15,7 +15,8 @@ from memfit.errors import UsageError
 Array = NDArray[Any]
 
 MOST_PARTS = 8
-MOST_SHIFT = 4096
+# Shifts of a large observation are tried until this many numbers were compared.
+MOST_NUMBERS = 20_000_000
 # A run of equal numbers shorter than this may be chance.
 SHORTEST = 4
 
@@ -187,10 +188,11 @@ def _largest(before: Array, after: Array) -> Window | None:
     size = before.shape[1]
     for newest_first in (False, True):
         old, now = (after, before) if newest_first else (before, after)
-        for new in range(1, min(size, MOST_SHIFT)):
+        for new in range(1, min(size, max(MOST_NUMBERS // size, 2))):
             if size - new <= saved:
                 break
-            if _longest(now[pair, : size - new] == old[pair, new:])[1] <= saved:
+            alike = now[pair, : size - new] == old[pair, new:]
+            if np.count_nonzero(alike) <= saved or _longest(alike)[1] <= saved:
                 continue
             same = (now[:, : size - new] == old[:, new:]).all(axis=0)
             start, run = _longest(same)

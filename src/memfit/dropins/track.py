@@ -27,6 +27,7 @@ log = logging.getLogger("memfit.dropins")
 LOOKS = (4, 16, 64, 256, 1024)
 PAIR_STEPS = 32
 PAIR_ENVS = 8
+PAIR_BYTES = 4 << 20
 CHUNK_BYTES = 4 << 20
 LARGEST_INT32 = 2**31 - 1
 
@@ -254,8 +255,9 @@ class Track:
         return not any(p.moves for p in self.parts) or self._surprises * 10 > self._pushes
 
     def _find(self, episode_starts: Array | None, *, rebuild: bool = True) -> None:
-        first = max(0, self.written - PAIR_STEPS)
-        envs = slice(0, PAIR_ENVS)
+        few = max(2, PAIR_BYTES // (self.size * self.dtype.itemsize))
+        envs = slice(0, min(PAIR_ENVS, max(1, few // 4)))
+        first = max(0, self.written - min(PAIR_STEPS, few))
         if self.columns == 2:
             before = self.read(self.starts[0, :, first : self.written, envs])
             after = self.read(self.starts[1, :, first : self.written, envs])
