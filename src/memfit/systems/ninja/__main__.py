@@ -1,0 +1,228 @@
+"""`python -m memfit.systems.ninja`: train the ninja, or profile its environment."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memfit.errors import UsageError
+from memfit.systems.ninja.settings import EnvironmentConfig, Memory, Training
+from memfit.units import format_bytes
+
+if TYPE_CHECKING:
+    from memfit.systems.ninja.training import Rollout
+
+DESCRIPTION = """\
+Train a ninja to reach a switch, then the exit, past mines: PPO of stable-baselines3 on two
+pictures and some numbers. It is always headless: no window is opened and no sound is made. Made
+to fit by default: levels, graphs and spaces belong to all environments, and only what is seen is
+drawn. --as-described keeps memory the way that a hand-made assessment describes.
+
+A level is one of those that come with it (first-steps, climb, minefield), generated:SEED, or a
+text file: # wall, . open, @ start, S switch, E exit, * mine, o mine that arms once it is touched.
+"""
+EXAMPLES = """\
+examples:
+  python -m memfit.systems.ninja --n-envs 8 --steps 50000
+  python -m memfit.systems.ninja --n-envs 4 --steps 512 --n-steps 16 --as-described
+  python -m memfit.systems.ninja --n-envs 4 --workers fork --level climb
+  python -m memfit.systems.ninja --headless --profile-memory --profile-frames 1000 \\
+      --memory-snapshot-interval 100
+"""
+
+
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    default = Training()
+    parser = argparse.ArgumentParser(
+        prog="python -m memfit.systems.ninja",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--n-envs", type=int, metavar="E", help="environments side by side (8; 1 to profile)")
+    add("--steps", type=int, default=default.steps, metavar="N", help="steps of all environments")
+    add("--n-steps", type=int, default=default.n_steps, help="steps of a rollout, of each one")
+    add("--batch-size", type=int, default=default.batch_size, help="samples of a minibatch")
+    add("--epochs", type=int, default=default.epochs, help="passes over each rollout")
+    add("--learning-rate", type=float, default=default.learning_rate)
+    add("--level", action="append", metavar="NAME", help="a level; several are drawn from")
+    add("--max-steps", type=int, default=default.env.max_steps, help="steps of an episode at most")
+    add("--entities", choices=("nearest", "all"), default="nearest", help="mines that are observed")
+    add("--graphs", action="store_true", help="learn from the level's graph too")
+    add(
+        "--workers",
+        choices=("fork", "forkserver", "spawn"),
+        help="a process for each environment, and how it is started; else all are in this one",
+    )
+    add("--as-described", action="store_true", help="with all the waste of the assessment")
+    add(
+        "--with",
+        dest="changes",
+        metavar="CHANGES",
+        help=f"as described but for these: {', '.join(Memory.names())}",
+    )
+    add("--seed", type=int, default=default.seed)
+    add("--device", default="auto", help="cpu, cuda, or auto: a device where there is one")
+    add("--quiet", action="store_true", help="no progress on standard error")
+    group = parser.add_argument_group("profiling, instead of training")
+    add = group.add_argument
+    add("--headless", action="store_true", help="no window: always so")
+    add("--profile-memory", action="store_true", help="write memory_profiling_report.txt too")
+    add("--profile-frames", type=int, metavar="N", help="frames to profile (1000)")
+    add("--memory-snapshot-interval", type=int, default=100, metavar="N", help="frames (100)")
+    add("--output", type=Path, default=Path(), metavar="DIR", help="folder of the reports")
+    return parser.parse_args(argv)
+
+
+def config_of(options: argparse.Namespace) -> EnvironmentConfig:
+    """The environment that a command line asks for."""
+    if options.changes is not None and not options.as_described:
+        raise UsageError("--with names changes to what was described: add --as-described")
+    profiling = options.profile_memory or options.profile_frames is not None
+    make = EnvironmentConfig.for_parallel_training
+    if options.as_described:
+        make = EnvironmentConfig.as_described
+    config = make(
+        levels=tuple(options.level or EnvironmentConfig().levels),
+        max_steps=options.max_steps,
+        entities=options.entities,
+    )
+    changes: dict[str, object] = {}
+    if options.changes is not None:
+        changes["memory"] = Memory.only(*filter(None, options.changes.split(",")))
+    if options.graphs:
+        carried = options.as_described or profiling
+        changes["graphs"] = "arrays" if carried else "number"
+    from dataclasses import replace
+
+    from memfit.systems.ninja.level import load
+
+    for name in config.levels:
+        load(name)  # what is wrong with a level is said before anything is built
+    return replace(config, **changes)  # type: ignore[arg-type]
+
+
+def device_of(name: str) -> str:
+    """A device that is here."""
+    import torch
+
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError):
+        raise UsageError(f"there is no device {name!r} here: give cpu, or auto") from None
+    return name
+
+
+class Progress:
+    """How far it is, on standard error: a line that renews itself, or one at times."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.live = sys.stderr.isatty()
+        self.next = time.monotonic() + (0.2 if self.live else 20)
+
+    def __call__(self, stage: str, share: float) -> None:
+        now = time.monotonic()
+        if self.quiet or now < self.next:
+            return
+        self.next = now + (0.2 if self.live else 20)
+        end = "\r" if self.live else "\n"
+        sys.stderr.write(f"{stage} {share:4.0%}{end}")
+        sys.stderr.flush()
+
+
+def run_profile(options: argparse.Namespace) -> int:
+    """Profile, and say where the reports are."""
+    config = config_of(options)
+    from memfit.systems.ninja.profiler import REPORT, profile
+
+    written = profile(
+        config,
+        n_envs=1 if options.n_envs is None else options.n_envs,
+        frames=1000 if options.profile_frames is None else options.profile_frames,
+        interval=options.memory_snapshot_interval,
+        memory=options.profile_memory,
+        output=options.output,
+        seed=options.seed,
+        progress=Progress(quiet=options.quiet),
+    )
+    for file in written:
+        if file.name == REPORT:
+            say(next(line for line in file.read_text().splitlines() if line.startswith("verdict")))
+        say(f"written: {file}")
+    return 0
+
+
+def run_training(options: argparse.Namespace) -> int:
+    """Train, and print a line a rollout and what it took at the end."""
+    settings = Training(
+        env=config_of(options),
+        n_envs=Training().n_envs if options.n_envs is None else options.n_envs,
+        steps=options.steps,
+        n_steps=options.n_steps,
+        batch_size=options.batch_size,
+        epochs=options.epochs,
+        learning_rate=options.learning_rate,
+        seed=options.seed,
+        device=device_of(options.device),
+        start_method=options.workers,
+    )
+    from memfit.systems.ninja.training import train
+
+    done = 0
+
+    def report(rollout: Rollout) -> None:
+        nonlocal done
+        done = rollout.steps
+        say(
+            f"{rollout.steps:,} steps: mean return {rollout.mean_return:+.2f}, "
+            f"{rollout.won:.0%} won, {rollout.episodes:,} episodes, {rollout.seconds:.1f} s"
+        )
+
+    code = 0
+    try:
+        train(settings, report, Progress(quiet=options.quiet))
+    except KeyboardInterrupt:
+        say(f"stopped after {done:,} of {settings.steps:,} steps")
+        code = 130
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    whose = "this process" if options.workers else "the process"
+    say(f"peak of {whose} {format_bytes(peak)} with {settings.n_envs:,} environments")
+    return code
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; its exit code."""
+    options = arguments(argv)
+    profiling = options.profile_memory or options.profile_frames is not None
+    try:
+        return run_profile(options) if profiling else run_training(options)
+    except UsageError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    except ModuleNotFoundError as error:
+        sys.stderr.write(
+            f"error: {error.name} is not installed: pip install 'memfit[systems,sb3]'\n"
+        )
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

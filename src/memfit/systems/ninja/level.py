@@ -1,0 +1,153 @@
+"""Levels: drawn as text, read with one clear message where something is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from memfit.errors import UsageError
+from memfit.systems.ninja.sizes import COLUMNS, MINES, ROWS, TILE, Array
+
+WALL, OPEN, START, SWITCH, EXIT, MINE, TOGGLE = "#", ".", "@", "S", "E", "*", "o"
+LEGEND = "# wall, . open, @ start, S switch, E exit, * mine, o mine that arms once it is touched"
+_TEXT = ".txt"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine:
+    """A mine: armed from the start, or once it has been touched and left."""
+
+    tile: tuple[int, int]
+    toggles: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """A level of 42 x 23 tiles; a smaller drawing lies in its upper left corner, in rock."""
+
+    name: str
+    rows: tuple[str, ...]
+    start: tuple[int, int]  # column and row of a tile
+    switch: tuple[int, int]
+    exit: tuple[int, int]
+    mines: tuple[Mine, ...]
+
+    @cached_property
+    def solid(self) -> Array:
+        """Which tiles are walls, the border included: 44 x 25, by column and row."""
+        walls = np.ones((COLUMNS + 2, ROWS + 2), np.bool_)
+        for row, line in enumerate(self.rows):
+            for column, sign in enumerate(line):
+                walls[column + 1, row + 1] = sign == WALL
+        walls.flags.writeable = False
+        return walls
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells this level's arrays from another's."""
+        return hashlib.sha256("\n".join(self.rows).encode()).hexdigest()[:16]
+
+
+def centre(tile: tuple[int, int]) -> tuple[int, int]:
+    """The middle of a tile in pixels of the whole picture."""
+    return tile[0] * TILE + TILE + TILE // 2, tile[1] * TILE + TILE + TILE // 2
+
+
+def shipped() -> tuple[str, ...]:
+    """The names of the levels that come with the system."""
+    folder = resources.files("memfit.systems.ninja") / "levels"
+    names = (one.name for one in folder.iterdir())
+    return tuple(sorted(name.removesuffix(_TEXT) for name in names if name.endswith(_TEXT)))
+
+
+def load(name: str) -> Level:
+    """A shipped level by its name, `generated:SEED`, or a text file of one's own by its path."""
+    if name in shipped():
+        file = resources.files("memfit.systems.ninja") / "levels" / f"{name}{_TEXT}"
+        return parse(file.read_text(encoding="utf-8"), name=name)
+    if name.startswith("generated:"):
+        from memfit.systems.ninja.generator import generate
+
+        seed = name.removeprefix("generated:")
+        if not (seed.isascii() and seed.isdigit()):
+            raise UsageError(f"{name!r} has no seed: give a level such as generated:7")
+        return generate(int(seed))
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(
+            f"there is no level {name!r}: give a text file, generated:SEED, or one of "
+            f"{', '.join(shipped())}"
+        ) from None
+    except UnicodeDecodeError:
+        raise UsageError(f"level {name} is no text: draw it with {LEGEND}") from None
+    except OSError as error:
+        raise UsageError(
+            f"level {name} cannot be read ({error.strerror}): give a text file"
+        ) from None
+    return parse(text, name=name)
+
+
+def parse(text: str, *, name: str) -> Level:
+    """Read a drawing; lines that begin with `;` say something about it."""
+    rows = [line.rstrip() for line in text.splitlines() if not line.startswith(";")]
+    while rows and not rows[-1]:
+        rows.pop()
+    if not rows:
+        raise UsageError(f"level {name} is empty: draw it with {LEGEND}")
+    if len(rows) > ROWS or max(map(len, rows)) > COLUMNS:
+        raise UsageError(
+            f"level {name} has {max(map(len, rows))} x {len(rows)} tiles: "
+            f"draw at most {COLUMNS} x {ROWS}"
+        )
+    found: dict[str, list[tuple[int, int]]] = {}
+    for row, line in enumerate(rows):
+        for column, sign in enumerate(line):
+            if sign not in (WALL, OPEN, START, SWITCH, EXIT, MINE, TOGGLE):
+                raise UsageError(
+                    f"level {name}, line {row + 1} of the drawing, column {column + 1}: "
+                    f"{sign!r} means nothing. Use {LEGEND}"
+                )
+            found.setdefault(sign, []).append((column, row))
+    for sign, words in ((START, "start"), (SWITCH, "switch"), (EXIT, "exit")):
+        places = found.get(sign, [])
+        if not places:
+            raise UsageError(f"level {name} has no {words}: draw one {sign}")
+        if len(places) > 1:
+            raise UsageError(f"level {name} has {len(places)} of {sign} ({words}): draw one")
+    mines = [Mine(tile=tile, toggles=False) for tile in found.get(MINE, [])]
+    mines += [Mine(tile=tile, toggles=True) for tile in found.get(TOGGLE, [])]
+    if len(mines) > MINES:
+        raise UsageError(f"level {name} has {len(mines)} mines: draw at most {MINES}")
+    level = Level(
+        name=name,
+        rows=tuple(line.ljust(COLUMNS, WALL) for line in rows)
+        + (WALL * COLUMNS,) * (ROWS - len(rows)),
+        start=found[START][0],
+        switch=found[SWITCH][0],
+        exit=found[EXIT][0],
+        mines=tuple(mines),
+    )
+    near = _connected(level)
+    for tile, words in ((level.switch, "switch"), (level.exit, "exit")):
+        if tile not in near:
+            raise UsageError(f"level {name}: walls part the {words} from the start. Open a way")
+    return level
+
+
+def _connected(level: Level) -> set[tuple[int, int]]:
+    """The tiles to which there is a way from the start, side by side."""
+    seen, edge = {level.start}, deque([level.start])
+    while edge:
+        column, row = edge.popleft()
+        for tile in ((column - 1, row), (column + 1, row), (column, row - 1), (column, row + 1)):
+            if tile not in seen and not level.solid[tile[0] + 1, tile[1] + 1]:
+                seen.add(tile)
+                edge.append(tile)
+    return seen

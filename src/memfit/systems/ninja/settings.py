@@ -1,0 +1,122 @@
+"""The settings of the ninja system, and what makes them impossible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal, Self
+
+from memfit.errors import UsageError
+
+Graphs = Literal["none", "arrays", "number"]
+Entities = Literal["nearest", "all"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """The changes that make an environment fit. With all of them off it is as described."""
+
+    views: bool = False  # pixels are looked at in place; no copy of the last observation is kept
+    reuse: bool = False  # the arrays of an observation are written again at the next step
+    one_grey: bool = False  # one grey conversion an observation, not one for each of its pictures
+    one_stabilisation: bool = False
+    patches: bool = False  # only what an observation shows is drawn, and in grey
+    float32_state: bool = False
+    shared_levels: bool = False
+    shared_graphs: bool = False
+    lazy_graphs: bool = False
+    sparse_entities: bool = False
+    shared_spaces: bool = False
+    no_animation: bool = False
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """All changes."""
+        return tuple(one.name for one in fields(cls))
+
+    @classmethod
+    def only(cls, *names: str) -> Self:
+        """As described but for these changes."""
+        unknown = set(names) - set(cls.names())
+        if unknown:
+            raise UsageError(
+                f"there is no change {min(unknown)!r}: give some of {', '.join(cls.names())}"
+            )
+        return cls(**dict.fromkeys(names, True))
+
+    @classmethod
+    def fitted(cls, *, reuse: bool = False) -> Self:
+        """Every change. Arrays are reused only where it is said that the consumer copies."""
+        return replace(cls.only(*cls.names()), reuse=reuse)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentConfig:
+    """One environment: its levels, what it observes, and how it keeps memory."""
+
+    levels: tuple[str, ...] = ("first-steps",)
+    graphs: Graphs = "none"
+    entities: Entities = "nearest"
+    reachability: bool = True
+    max_steps: int = 300
+    memory: Memory = field(default_factory=Memory.fitted)
+    shared_folder: str | None = None  # where processes that are not forks find shared arrays
+
+    def __post_init__(self) -> None:
+        if not self.levels:
+            raise UsageError("there is no level: give at least one")
+        if self.max_steps < 1:
+            raise UsageError(f"max_steps is {self.max_steps}: give 1 or more")
+
+    @classmethod
+    def for_training(cls, **changes: object) -> Self:
+        """Made to fit, and safe for every consumer: each step gives arrays of its own."""
+        return replace(cls(), **changes)  # type: ignore[arg-type]
+
+    @classmethod
+    def for_parallel_training(cls, **changes: object) -> Self:
+        """Made to fit, for consumers that copy what they get, as stable-baselines3 does.
+
+        The arrays of an observation are written again at the next step of the same episode.
+        """
+        return replace(cls(memory=Memory.fitted(reuse=True)), **changes)  # type: ignore[arg-type]
+
+    @classmethod
+    def as_described(cls, **changes: object) -> Self:
+        """With all the waste of the assessment."""
+        return replace(cls(memory=Memory()), **changes)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """One training: its environments, and how PPO learns from them."""
+
+    env: EnvironmentConfig = field(default_factory=EnvironmentConfig.for_parallel_training)
+    n_envs: int = 8
+    steps: int = 50_000
+    n_steps: int = 128
+    batch_size: int = 256
+    epochs: int = 4
+    learning_rate: float = 3e-4
+    seed: int = 0
+    device: str = "cpu"
+    start_method: str | None = None  # of worker processes, one an environment; None: no workers
+
+    def __post_init__(self) -> None:
+        at_least_one = (
+            ("n-envs", self.n_envs),
+            ("steps", self.steps),
+            ("n-steps", self.n_steps),
+            ("batch-size", self.batch_size),
+            ("epochs", self.epochs),
+        )
+        for name, value in at_least_one:
+            if value < 1:
+                raise UsageError(f"--{name} is {value}: give 1 or more")
+        if self.n_envs * self.n_steps < 2 or self.batch_size < 2:
+            raise UsageError(
+                "a rollout and a minibatch need 2 samples: raise --n-envs or --n-steps"
+            )
+        if not 0 < self.learning_rate < 1:
+            raise UsageError(f"--learning-rate is {self.learning_rate}: give one such as 3e-4")
+        if not 0 <= self.seed < 2**32:
+            raise UsageError(f"--seed is {self.seed}: give 0 to {2**32 - 1}")
