@@ -35,6 +35,7 @@ _ROLES = {
     ("VecEnvWrapper", "stable_baselines3"): "vector wrapper",
     ("VectorWrapper", "gymnasium"): "vector wrapper",
     ("BaseAlgorithm", "stable_baselines3"): "algorithm",
+    ("BaseCallback", "stable_baselines3"): "callback",
     ("Optimizer", "torch"): "optimizer",
     ("Module", "torch"): "module",
 }

@@ -63,9 +63,9 @@ class Tree:
             self.nodes += 1
         return found
 
-    def child(self, node: Node, step: str, *, indexed: bool = False) -> Node:
-        """The node one step below; the same node where the step repeats, as in linked lists."""
-        if not step or (step == node.step and step[0] == "."):
+    def child(self, node: Node, step: str, *, indexed: bool = False, linked: bool = False) -> Node:
+        """The node one step below; the same one where things of one type are linked on and on."""
+        if not step or (linked and step == node.step):
             return node
         found = node.children.get(step)
         if found is None:

@@ -101,7 +101,10 @@ class Sweep(Walk):
                 called = f"{code.co_qualname.rpartition('.<locals>.')[2]}()"
                 for name, value in local_variables(step):
                     if name in ("self", "cls"):
-                        (selves if runs else libraries).append((value, self.of_type(value)))
+                        roots = selves if runs else libraries
+                        if self.kinds[type(value)].role == "algorithm":
+                            roots = own
+                        roots.append((value, self.of_type(value)))
                     else:
                         roots = own if runs else libraries
                         top = self.tree.top(called, kind="run")

@@ -46,7 +46,7 @@ class Walk:
         self.naming_classes = False
         self.objects = 0
         self.nested = 0
-        self.vector_envs = 0
+        self.named: set[str] = set()
 
     def enter(self, thing: Any, node: Node, out: Queue) -> None:
         """Count an object for its holder, once, and queue it if there may be more inside."""
@@ -232,7 +232,7 @@ class Walk:
     ) -> None:
         """An object's attributes, where its class lets them be known by name."""
         if kind.role:
-            self.role(thing, node, kind)
+            self.role(node, kind)
         # The elements of a container were looked at.
         beside = self.beside_elements(thing, node, kind) if container else None
         held = gc.get_referents(thing) if beside is None else beside
@@ -287,13 +287,24 @@ class Walk:
                 self.attributes(value, node, held, out)
             return
         step = "" if silent else paths.attribute(name)
-        self.enter(value, self.tree.child(node, step), out)
+        below = self.tree.child(node, step, linked=type(value) is kind.type)
+        if role == "callback" and name in ("locals", "globals"):
+            self.later.append((value, below))
+        else:
+            self.enter(value, below, out)
 
-    def role(self, thing: Any, node: Node, kind: Kind) -> None:
-        """The first vector env of a run is `envs`, wherever it hangs."""
-        if kind.role == "vector env" and not self.vector_envs:
-            self.vector_envs = 1
+    def role(self, node: Node, kind: Kind) -> None:
+        """The run's first vector env is `envs` and its first algorithm `model`, however reached.
+
+        An algorithm that is a variable of the main module keeps that variable's name.
+        """
+        if kind.role in self.named:
+            return
+        self.named.add(kind.role)
+        if kind.role == "vector env":
             node.name = "envs"
+        elif kind.role == "algorithm" and node.parent is not None:
+            node.name = "model"
 
     def optimizer_state(self, state: dict[Any, Any], node: Node, out: Queue) -> None:
         """What an optimizer keeps for each parameter, by what it is: `optimizer exp_avg`."""
