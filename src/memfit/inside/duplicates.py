@@ -16,6 +16,7 @@ from .pace import Pace  # noqa: TID252
 
 _LARGEST = 48  # of the blocks
 _ROWS = 32
+_LOOKED = 256
 _PIECE = 1 << 20  # bytes compared in one step
 _MOST = 0.5  # share of rows that must repeat
 _NARROWER = {
@@ -140,7 +141,7 @@ class _Search:
             return False
         for now, later in ((one, two), (two, one)):
             alike = looked = 0
-            for at in _spread(len(now.view) - 1, _ROWS):
+            for at in _filled(later.view):
                 ahead, copy = _cells(now.view, at + 1), _cells(later.view, at)
                 filled = (copy != 0).any(axis=1)
                 alike += int(((ahead == copy).all(axis=1) & filled).sum())
@@ -192,10 +193,11 @@ class _Search:
         view = held.view
         if view.ndim < 2 or len(view) < 8:
             return False
+        rows = _filled(view)
         for axis, step in _windows(view.shape):
             size = view.shape[axis]
             alike = looked = 0
-            for at in _spread(len(view) - 1, _ROWS):
+            for at in rows:
                 before, now = view[at], view[at + 1]
                 kept = self.numpy.take(now, range(size - step), axis=axis - 1)
                 moved = self.numpy.take(before, range(step, size), axis=axis - 1)
@@ -277,6 +279,14 @@ def _spread(length: int, count: int) -> list[int]:
     if length <= count:
         return list(range(max(0, length)))
     return [at * length // count for at in range(count)]
+
+
+def _filled(view: Any) -> list[int]:
+    """Some rows of the part of a buffer that has been written to, the last one left out."""
+    written = [at for at in _spread(len(view), _LOOKED) if view[at].any()]
+    if not written:
+        return []
+    return [written[0] + at for at in _spread(written[-1] - written[0], _ROWS)]
 
 
 def _cells(view: Any, at: int) -> Any:
