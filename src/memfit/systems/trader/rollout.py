@@ -13,6 +13,7 @@ import mmap
 import multiprocessing
 import os
 import signal
+import warnings
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -166,7 +167,11 @@ class Collector:
                     daemon=True,
                     name=f"rollout worker {number}",
                 )
-                process.start()
+                with warnings.catch_warnings():
+                    # Python warns of forks beside threads. These workers take no lock that a
+                    # thread of this process might hold: they use plain arrays and a pipe.
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    process.start()
                 there.close()
                 self.workers.append((process, here))
         except BaseException:
@@ -179,14 +184,17 @@ class Collector:
         """One rollout into the buffers."""
         if self.own is not None:
             return self.own.collect()
-        for _, pipe in self.workers:
-            pipe.send("collect")
         found = Collected()
-        for process, pipe in self.workers:
-            wait([pipe, process.sentinel])
-            if not pipe.poll():
-                raise WorkerDied(f"{process.name} ended by itself ({process.exitcode})")
-            found += pipe.recv()
+        try:
+            for process, pipe in self.workers:
+                pipe.send("collect")
+            for process, pipe in self.workers:
+                wait([pipe, process.sentinel])
+                if not pipe.poll():
+                    raise EOFError
+                found += pipe.recv()
+        except (EOFError, ConnectionError):
+            raise WorkerDied(f"{process.name} ended before its rollout did") from None
         return found
 
     def close(self) -> None:
