@@ -91,6 +91,12 @@ def _groups(root: Path, own: Path, *, version: int) -> Iterator[tuple[Path, str]
         yield root / top.relative_to("/") / part, str(PurePosixPath("/") / part)
 
 
+def own_group(*, version: int) -> Path | None:
+    """The folder of this process's own memory group, where it can be seen."""
+    root = Path("/")
+    return next((path for path, _ in _groups(root, root / "proc/self", version=version)), None)
+
+
 def _own_group(own: Path, *, version: int) -> PurePosixPath | None:
     """The path of the process's group: `0::/path` in v2, `4:memory:/path` in v1."""
     for line in _read(own / "cgroup").splitlines():

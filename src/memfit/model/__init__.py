@@ -33,6 +33,7 @@ from memfit.model.runspec import (
 )
 from memfit.model.size import Size, ceil_div, const, knob, maximum, minimum, size
 from memfit.model.sweep import Line, Outcome, Point, Sweep
+from memfit.model.trace import Event, EventKind, Forecast, Growth, Reading, Trace
 
 __all__ = [
     "NO_SLOPE",
@@ -45,12 +46,16 @@ __all__ = [
     "Component",
     "Crossing",
     "Demo",
+    "Event",
+    "EventKind",
     "Evidence",
     "EvidenceKind",
     "Explanation",
     "Finding",
     "Fix",
+    "Forecast",
     "Grown",
+    "Growth",
     "HeldArrays",
     "HeldObjects",
     "Holder",
@@ -68,6 +73,7 @@ __all__ = [
     "Plan",
     "Point",
     "ProcessView",
+    "Reading",
     "Readings",
     "Rehearsed",
     "Repeated",
@@ -81,6 +87,7 @@ __all__ = [
     "SystemRun",
     "ThreadPool",
     "Told",
+    "Trace",
     "UpdateSpec",
     "VecEnvSpec",
     "WorkerReading",

@@ -1,0 +1,95 @@
+"""A trace: readings of a process tree over time, and what happened meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from memfit.model.ledger import Ledger
+from memfit.model.plan import Limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """The tree at one moment. `room` is what its large blocks can still be filled with."""
+
+    seconds: float
+    bytes: int
+    processes: int = 1
+    threads: int = 1
+    step: int | None = None
+    filling: int = 0
+    room: int = 0
+
+
+class EventKind(StrEnum):
+    """What can happen to a recorded run."""
+
+    START = "start"
+    PHASE = "phase"
+    PEAK = "peak"
+    WARNING = "warning"
+    TERMINATED = "terminated"
+    KILLED = "killed"
+    OUT_OF_MEMORY = "out of memory"
+    END = "end"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Something that happened, in a sentence."""
+
+    seconds: float
+    kind: EventKind
+    text: str
+    bytes: int = 0
+
+
+class Growth(StrEnum):
+    """How a run's memory goes on."""
+
+    STABLE = "stable"
+    FILLING = "filling"
+    LEAKING = "leaking"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """How it goes on, and when the limit is reached; times are seconds from the run's start.
+
+    `low` and `high` bound the time in 90 of 100 cases; `high` is None where it may never come.
+    """
+
+    growth: Growth
+    bytes_per_second: float
+    ends_at_bytes: int | None = None
+    reaches_limit_at: float | None = None
+    low: float | None = None
+    high: float | None = None
+    step: int | None = None
+    because: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """A recorded run."""
+
+    command: tuple[str, ...]
+    pid: int
+    started: float
+    limit: Limit | None
+    readings: tuple[Reading, ...]
+    events: tuple[Event, ...]
+    peak_ledger: Ledger | None = None
+    exit_code: int | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def peak(self) -> Reading | None:
+        return max(self.readings, key=lambda r: r.bytes, default=None)
+
+    @property
+    def seconds(self) -> float:
+        return self.readings[-1].seconds if self.readings else 0.0
