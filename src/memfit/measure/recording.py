@@ -11,7 +11,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +118,9 @@ class Recording:
         self._file.execute("COMMIT")
 
     def close(self) -> None:
-        """End it: all is in the one file then."""
+        """End it: all is in the one file then, and readers make none beside it."""
+        with suppress(sqlite3.Error):  # somebody reads it just now
+            self._file.execute("PRAGMA journal_mode = DELETE")
         self._file.close()
 
     def _thin(self) -> None:
