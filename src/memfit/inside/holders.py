@@ -13,6 +13,7 @@ _MOST_ROWS = 200
 _APART = 2**20  # elements of a short list that are at least so large have rows of their own
 _FOLD = 65536  # smaller sums of Python objects count for the holder above
 _REST = "the rest"
+_OUTSIDE = {"package": "{} (package)", "unreached": "held by C code alone ({})"}
 _OTHER = "other objects of the run"
 
 
@@ -81,8 +82,8 @@ def array_rows(sweep: Sweep) -> list[dict[str, Any]]:
         path = node.path()
         if totals[path] < _APART:
             path = node.any_path()
-        if node.kind == "package":
-            path = f"{path} (package)"
+        if node.kind != "run":
+            path = _OUTSIDE[node.kind].format(path)
         key = (path, library, device + kind)
         if key not in rows:
             rows[key] = Row(path, library, device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 from .kinds import variables_of  # noqa: TID252 - also loaded by path, under another name
@@ -45,10 +46,11 @@ def _third_party(file: object) -> bool:
     return type(file) is str and any(part in file for part in _INSTALLED)
 
 
-def homes() -> dict[int, Home]:
+def homes(rest: Callable[[], None]) -> dict[int, Home]:
     """All loaded modules, by the id of their dictionary."""
     found: dict[int, Home] = {}
     for name, module in list(sys.modules.items()):
+        rest()
         if issubclass(type(module), types.ModuleType) and type(name) is str:
             home = Home(name, module)
             known = found.get(id(home.variables))

@@ -15,9 +15,11 @@ from .homes import PYTHON, Home, is_run_file  # noqa: TID252
 from .kinds import own_names, package_of, variables_of  # noqa: TID252
 from .pace import Pace  # noqa: TID252
 from .paths import Node  # noqa: TID252
+from .seen import MASK, PIECE  # noqa: TID252
 from .walk import Queue, Walk, code_parts  # noqa: TID252
 
 _BATCH = 64
+_OFTEN = 255  # of so many things, give way after the last
 _MOST_TRACKED = 1_500_000  # reading the collector's list of more holds up the target for long
 # Types of values in modules that a run's object may have without reaching into the library.
 _UNSHARED = ("function", "class", "module", "leaf", "code", "array", "tensor", "skip")
@@ -52,11 +54,11 @@ class Sweep(Walk):
     def know_shared(self) -> None:
         """Note what libraries have in their modules: the run uses it, but does not hold it."""
         for home in self.homes.values():
+            self.pace.rest()
             if not home.run:
                 for value in list(home.variables.values()):
                     if self.kinds[type(value)].form not in _UNSHARED:
                         self.shared.add(id(value))
-                self.pace.rest()
 
     def variables(self, code: Queue) -> tuple[Queue, Queue]:
         """The variables of the main module, and of the run's other modules."""
@@ -132,12 +134,21 @@ class Sweep(Walk):
     def sweep(self, stack: list[Any], package: str, node: Node) -> None:
         """Count everything that hangs below these things and belongs to no other package."""
         kinds, add, rest = self.kinds, self.seen.add, self.pace.rest
+        pieces, new_piece = self.seen.pieces, self.seen.piece
         while stack:
             batch = stack[-_BATCH:]
             del stack[-_BATCH:]
-            for thing in gc.get_referents(*batch):
-                if not add(id(thing)):
+            for number, thing in enumerate(gc.get_referents(*batch)):
+                if not number & _OFTEN:
+                    rest()
+                address = id(thing)  # the next lines are Seen.add(), millions of times
+                piece = pieces.get(address >> PIECE)
+                if piece is None:
+                    piece = new_piece(address >> PIECE)
+                at = (address >> 4) & MASK
+                if piece[at]:
                     continue
+                piece[at] = 1
                 kind = kinds[type(thing)]
                 form = kind.form
                 if form == "leaf":
@@ -159,7 +170,6 @@ class Sweep(Walk):
                 elif form != "skip":
                     to.append(thing)
             del batch
-            rest()
 
     def whole_code(self, thing: Any, node: Node) -> None:
         """A code object with its tables and constants, which the collector does not know."""
@@ -206,6 +216,8 @@ class Sweep(Walk):
         skip = {id(tracked)}
         while tracked:
             thing = tracked.pop()
+            if not len(tracked) & _OFTEN:
+                self.pace.rest()
             kind = self.kinds[type(thing)]
             if id(thing) in skip or kind.form == "skip" or not self.seen.add(id(thing)):
                 continue
@@ -236,6 +248,7 @@ class Sweep(Walk):
         stack.append(stack)
         self.seen.add(id(self))
         while stack:
+            self.pace.rest()
             for thing in gc.get_referents(stack.pop()):
                 form = self.kinds[type(thing)].form
                 if form not in ("module", "class", "function") and self.seen.add(id(thing)):

@@ -39,7 +39,7 @@ class Walk:
         self.blocks = Blocks(self.kinds)
         self.tree = Tree()
         self.seen = Seen()
-        self.homes = homes()
+        self.homes = homes(pace.rest)
         self.shared = Seen()  # what libraries have in their modules: not the run's
         self.later: Queue = []
         self.classes: list[type] = []  # the run's, named by themselves once all objects are known
@@ -187,11 +187,13 @@ class Walk:
         if not at_once or self.nested >= _NESTED:
             for thing in things:
                 self.enter(thing, below, out)
+                self.pace.rest()
             return
         self.nested += 1
         inner: Queue = []
         for thing in things:
             self.enter(thing, below, inner)
+            self.pace.rest()
             while inner:
                 self.look(*inner.pop(), inner)
                 self.pace.rest()
