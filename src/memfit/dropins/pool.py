@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import weakref
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ Array = NDArray[Any]
 # As torch aligns its own memory: kernels may round differently elsewhere.
 ALIGNMENT = 64
 MOST = 4
+# Larger minibatches are given back at once: an idle one would stand beside the update's peak.
+LARGE = 4 << 20
 
 
 class Pool:
@@ -26,20 +29,30 @@ class Pool:
     def __init__(self) -> None:
         self._owners: list[Array] = []
         self._skips: list[int] = []  # to the first aligned byte of each
+        self._large: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
 
-    def __getstate__(self) -> dict[str, list[Any]]:
-        return {"_owners": [], "_skips": []}
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """An array of this shape with any contents."""
         nbytes = math.prod(shape) * dtype.itemsize
-        i = self._owner(nbytes)
+        if nbytes >= LARGE:
+            owner = np.empty(nbytes + ALIGNMENT, np.uint8)
+            self._large[id(owner)] = owner
+            return np.ndarray(shape, dtype, buffer=owner, offset=_skip(owner))
+        i = self._idle(nbytes)
         return np.ndarray(shape, dtype, buffer=self._owners[i], offset=self._skips[i])
 
     def owns(self, values: Array) -> bool:
-        """Whether these are whole minibatches of this pool, so that no copy is needed."""
+        """Whether these are minibatches of this pool, so that no copy is needed."""
         base = values.base
-        return base is not None and any(base is owner for owner in self._owners)
+        if base is None:
+            return False
+        return any(base is owner for owner in self._owners) or self._large.get(id(base)) is base
 
     def clear(self) -> None:
         """Forget all memory; what is in use lives on with its users."""
@@ -48,23 +61,27 @@ class Pool:
 
     @property
     def nbytes(self) -> int:
+        """Bytes that are kept for the next minibatches."""
         return sum(owner.nbytes for owner in self._owners)
 
-    def _owner(self, nbytes: int) -> int:
-        """The number of an idle owner of so many bytes."""
-        wanted = nbytes + ALIGNMENT
+    def _idle(self, nbytes: int) -> int:
+        """The number of an owner of so many bytes that nobody uses."""
         for i, skip in enumerate(self._skips):
             room = self._owners[i].nbytes - skip
-            if nbytes <= room <= 4 * wanted and _idle(self._owners, i):
+            if nbytes <= room <= 4 * (nbytes + ALIGNMENT) and _alone(self._owners, i):
                 return i
         if len(self._owners) >= MOST:
-            idle = [i for i in range(len(self._owners)) if _idle(self._owners, i)]
+            idle = [i for i in range(len(self._owners)) if _alone(self._owners, i)]
             # One that is in use may leave the list too: its users keep it alive.
             gone = idle[0] if idle else 0
             del self._owners[gone], self._skips[gone]
-        self._owners.append(np.empty(wanted, np.uint8))
-        self._skips.append(-self._owners[-1].ctypes.data % ALIGNMENT)
+        self._owners.append(np.empty(nbytes + ALIGNMENT, np.uint8))
+        self._skips.append(_skip(self._owners[-1]))
         return len(self._owners) - 1
+
+
+def _skip(owner: Array) -> int:
+    return int(-owner.ctypes.data % ALIGNMENT)
 
 
 def _references(owners: list[Array], i: int) -> int:
@@ -73,8 +90,8 @@ def _references(owners: list[Array], i: int) -> int:
 
 # What an array has that only its list refers to: this differs between versions of Python.
 _ALONE = _references([np.empty(0, np.uint8)], 0)
-_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
+_COUNTED = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
-def _idle(owners: list[Array], i: int) -> bool:
-    return _COUNTS and _references(owners, i) <= _ALONE
+def _alone(owners: list[Array], i: int) -> bool:
+    return _COUNTED and _references(owners, i) <= _ALONE

@@ -1,0 +1,144 @@
+"""Turns the results into README.md; targets that are missed stay visible."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+MB = 1_000_000
+BASE = "stable-baselines3"
+HEAD = (
+    "# Speed: what the drop-ins save, and what they cost\n\n"
+    "`make bench-speed` measures these, each beside the part that it replaces, in one process "
+    'and in turns. Times are ratios of medians; "least" is the ratio of the quickest rounds, '
+    "which other work on the machine disturbs less. Bytes are those of all arrays of a buffer.\n"
+)
+
+
+def met(fine: bool) -> str:
+    return "met" if fine else "**missed**"
+
+
+def write(results: Path, readme: Path) -> None:
+    """All sections for which there are results."""
+    parts = [HEAD]
+    for name, section in SECTIONS.items():
+        file = results / f"{name}.json"
+        if file.exists():
+            found = json.loads(file.read_text())
+            load = f"{found['load_before']} before, {found['load_after']} after"
+            note = (
+                " Other work shared the two cores, so the times are disturbed."
+                if found["load_before"] > 1.0
+                else ""
+            )
+            parts += [section(found), f"Load of the machine: {load}.{note}\n"]
+    readme.write_text("\n".join(parts))
+
+
+def rollout(found: Any) -> str:
+    lines = ["## Rollout buffers\n"]
+    for name, target in (("history", 60.0), ("pixels", 3.9)):
+        one = found[name]
+        steps, envs, *shape = one["shape"]
+        held = one["bytes"]
+        lines += [
+            (
+                f"{envs} envs x {steps} steps of {tuple(shape)} {one['dtype']}, one new row a step: "
+                f"{held[BASE] / MB:.2f} MB, with memfit {held['memfit'] / MB:.2f} MB, "
+                f"{one['times_fewer']:.1f} times fewer (asked: {target:g}, "
+                f"{met(one['times_fewer'] >= target)}). Minibatches that are not equal to the bit: "
+                f"{one['wrong_minibatches']}.\n"
+            ),
+            "| epoch in minibatches of | stable-baselines3 | memfit | ratio | least | asked |",
+            "|--:|--:|--:|--:|--:|---|",
+        ]
+        for batch, times in one["epochs"].items():
+            mine = times["memfit"]
+            asked = f"at most 1: {met(mine['ratio'] <= 1)}"
+            lines.append(
+                f"| {batch} | {times[BASE]['median_ms']:.1f} ms | {mine['median_ms']:.1f} ms "
+                f"| {mine['ratio']:.2f} | {mine['least_ratio']:.2f} | {asked} |"
+            )
+        adding = one["add"]
+        lines.append(
+            f"\nAdding a whole rollout, with the comparison of every observation: "
+            f"{adding['memfit']['median_ms']:.0f} ms, {adding['memfit']['ratio']:.2f} times "
+            f"as long.\n"
+        )
+    return "\n".join(lines)
+
+
+def ppo(found: Any) -> str:
+    lines = [
+        "## Peak of PPO on stacked pixels\n",
+        (
+            "4 envs x 256 steps of (4, 84, 84) uint8, CnnPolicy, two rollouts of two epochs, each "
+            "run a process of its own; the most that was resident, median of the runs. Asked: lower "
+            "by the flatten copy and half of three minibatches.\n"
+        ),
+        "| minibatch | stable-baselines3 | memfit | lower by | asked | same parameters |",
+        "|--:|--:|--:|--:|---|---|",
+    ]
+    for batch, one in found.items():
+        if not isinstance(one, dict):
+            continue
+        peaks = {k: sorted(v)[len(v) // 2] / MB for k, v in one["peaks"].items()}
+        asked = f"{one['asked'] / MB:.1f} MB: {met(one['lower_by'] >= one['asked'])}"
+        same = "to the bit" if one["same_parameters"] else "**no**"
+        lines.append(
+            f"| {batch} | {peaks[BASE]:.0f} MB | {peaks['memfit']:.0f} MB "
+            f"| {one['lower_by'] / MB:.1f} MB | {asked} | {same} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def replay(found: Any) -> str:
+    asked = {"memfit": (720, 1.0), "memfit, zstd": (60, 2.0), "memfit, lz4": (60, 2.0)}
+    lines = [
+        "## Replay buffers on Atari frames\n",
+        (
+            f"{found['transitions']:,} stacked transitions of six games (random actions), episodes "
+            "cut at 500 steps. `resident` is what the process grew by; sample(32) in turns with "
+            "stable-baselines3's. cpprb and Tianshou give numpy arrays, the others tensors.\n"
+        ),
+        (
+            "| buffer | arrays | resident | wrong next observations at cuts | sample(32) | ratio "
+            "| least | asked |"
+        ),
+        "|---|--:|--:|--:|--:|--:|--:|---|",
+    ]
+    for name, one in {**found["rows"], **found["rivals"]}.items():
+        if "why_not" in one:
+            lines.append(f"| {name} | | | | | | | not run: {one['why_not']} |")
+            continue
+        size, times = one.get("bytes"), one["sample"]
+        target = ""
+        if name in asked and size is not None:
+            most, slower = asked[name]
+            target = (
+                f"{most} MB: {met(size <= most * MB)}; {slower:g}: {met(times['ratio'] <= slower)}"
+            )
+        held = f"{size / MB:.1f} MB" if size is not None else ""
+        lines.append(
+            f"| {name} | {held} | {one['resident'] / MB:.1f} MB "
+            f"| {one['wrong_at_cuts']} of {one['cuts']} | {times['median_ms']:.2f} ms "
+            f"| {times['ratio']:.2f} | {times['least_ratio']:.2f} | {target} |"
+        )
+    many = found["thousand_cuts"]
+    wrong = ", ".join(f"{name} {n}" for name, n in found["wrong_samples"].items())
+    lines += [
+        "",
+        f"Of 20 samples with the same seeds, different from stable-baselines3's: {wrong}.",
+        (
+            f"Episodes cut at {many['limit']} steps: {many['wrong']} wrong next observations at "
+            f"{many['cuts']:,} cuts (asked: 0 at 1,000, "
+            f"{met(many['wrong'] == 0 and many['cuts'] >= 1000)}); "
+            f"{many['bytes'] / MB:.1f} MB.\n"
+        ),
+    ]
+    return "\n".join(lines)
+
+
+SECTIONS = {"rollout": rollout, "ppo": ppo, "replay": replay}
