@@ -45,7 +45,7 @@ def rollout(found: Any) -> str:
         held = one["bytes"]
         lines += [
             (
-                f"{envs} envs x {steps} steps of {tuple(shape)} {one['dtype']}, one new row a step: "
+                f"{envs} envs x {steps} steps of {tuple(shape)} {one['dtype']}, one new row each: "
                 f"{held[BASE] / MB:.2f} MB, with memfit {held['memfit'] / MB:.2f} MB, "
                 f"{one['times_fewer']:.1f} times fewer (asked: {target:g}, "
                 f"{met(one['times_fewer'] >= target)}). Minibatches that are not equal to the bit: "
@@ -75,7 +75,7 @@ def ppo(found: Any) -> str:
         "## Peak of PPO on stacked pixels\n",
         (
             "4 envs x 256 steps of (4, 84, 84) uint8, CnnPolicy, two rollouts of two epochs, each "
-            "run a process of its own; the most that was resident, median of the runs. Asked: lower "
+            "run a process of its own; the most that was resident, median of runs. Asked: lower "
             "by the flatten copy and half of three minibatches.\n"
         ),
         "| minibatch | stable-baselines3 | memfit | lower by | asked | same parameters |",
