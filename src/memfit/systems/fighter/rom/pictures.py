@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 # A picture is rows of shades: 0 is the lightest (nothing, in a fighter), 3 the darkest.
 Picture = list[list[int]]
@@ -133,11 +134,11 @@ def tiles() -> bytes:
 
 def as_tile(picture: Picture) -> bytes:
     """A tile in two bits a pixel: of each row the low bits, then the high ones."""
-    rows = []
-    for row in picture:
-        for bit in (0, 1):
-            rows.append(sum((shade >> bit & 1) << 7 - x for x, shade in enumerate(row)))
-    return bytes(rows)
+    return bytes(
+        sum((shade >> bit & 1) << 7 - x for x, shade in enumerate(row))
+        for row in picture
+        for bit in (0, 1)
+    )
 
 
 def as_sprites(picture: Picture) -> bytes:
@@ -191,7 +192,7 @@ def fighter(head: Point, limbs: Sequence[Sequence[Point]]) -> Picture:
     """A fighter from his joints: the body is thick, arms and legs are dark."""
     picture = empty(WIDTH, HEIGHT)
     for i, joints in enumerate(limbs):
-        for start, end in zip(joints, joints[1:], strict=False):
+        for start, end in pairwise(joints):
             for x, y in line(start, end):
                 dot(picture, x, y, size=4 if i == 0 else 2, shade=2 if i == 0 else 3)
     for y in range(-4, 5):

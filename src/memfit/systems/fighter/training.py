@@ -1,0 +1,96 @@
+"""What both trainings share: how they run, and what they tell."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList, CheckpointCallback
+
+from memfit.systems.fighter.settings import Settings
+
+Report = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Iteration:
+    """One rollout and what was learned from it."""
+
+    number: int
+    steps: int  # timesteps of all envs since the beginning
+    mean_return: float | None  # of the last 100 episodes that ended; None before the first
+    reward: float  # of all envs in this rollout, a thousand steps
+    seconds: float
+
+
+class Progress(BaseCallback):
+    """Says how far the rollout is."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self._report = report
+
+    def _on_step(self) -> bool:
+        buffer = self.model.rollout_buffer  # type: ignore[attr-defined]
+        self._report("rollout", (buffer.pos + 1) / buffer.buffer_size)
+        return True
+
+    def _on_rollout_end(self) -> None:
+        self._report("update", 0.0)
+
+
+class Training(ABC):
+    """A training that yields after every iteration; `close` ends its workers."""
+
+    model: PPO
+
+    def __init__(self, settings: Settings, report: Report = lambda stage, share: None) -> None:
+        self.settings = settings
+        self.report = report
+        self.callbacks: list[BaseCallback] = [Progress(report)]
+
+    def train(self) -> Iterator[Iteration]:
+        """Rollout, then update, until all steps are done."""
+        settings = self.settings
+        for number in range(1, settings.iterations + 1):
+            started = time.perf_counter()
+            self.before_iteration()
+            self.model.learn(
+                settings.rollout,
+                callback=CallbackList(list(self.callbacks)),
+                reset_num_timesteps=False,
+            )
+            ended = [episode["r"] for episode in self.model.ep_info_buffer or ()]
+            rewards: Any = self.model.rollout_buffer.rewards
+            yield Iteration(
+                number=number,
+                steps=self.model.num_timesteps,
+                mean_return=float(np.mean(ended)) if ended else None,
+                reward=float(rewards.mean()) * 1000,
+                seconds=time.perf_counter() - started,
+            )
+        if settings.output is not None:
+            self.model.save(settings.output / "fighter.zip")
+
+    @abstractmethod
+    def before_iteration(self) -> None:
+        """Called before each rollout."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the workers and remove what is not to stay."""
+
+
+def checkpoints(settings: Settings, directory: str, *, replay: bool) -> CheckpointCallback:
+    """The library's callback; `save_freq` counts vector steps, each of n_envs timesteps."""
+    return CheckpointCallback(
+        save_freq=settings.save_every,
+        save_path=directory,
+        name_prefix="fighter",
+        save_replay_buffer=replay,
+    )

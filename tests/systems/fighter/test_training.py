@@ -1,0 +1,337 @@
+"""Both trainings learn, hold what they say they hold, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecFrameStack, VecTransposeImage
+
+from memfit.errors import UsageError
+from memfit.systems.fighter.__main__ import main
+from memfit.systems.fighter.env import FighterEnv
+from memfit.systems.fighter.fitted import buffer_of
+from memfit.systems.fighter.micro_ppo import MicroPPO
+from memfit.systems.fighter.rom.build import CARTRIDGE
+from memfit.systems.fighter.settings import EP_LENGTH, SAVE_FREQ, Game, Settings
+from memfit.systems.fighter.vec_env import LightVecEnv, light_env
+
+SMALL = [
+    "--n-steps",
+    "4",
+    "--batch-size",
+    "4",
+    "--steps",
+    "16",
+    "--epochs",
+    "1",
+    "--frames",
+    "half",
+]
+SMALL += ["--device", "cpu", "--quiet"]
+
+
+def cart_pole(kind: type[PPO], **more: Any) -> PPO:
+    env = DummyVecEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
+    return kind(
+        "MlpPolicy", env, n_steps=32, batch_size=16, n_epochs=3, seed=1, device="cpu", **more
+    )
+
+
+def learned(model: PPO) -> list[torch.Tensor]:
+    model.learn(128)
+    return [parameter.detach().clone() for parameter in model.policy.parameters()]
+
+
+def test_a_minibatch_in_one_piece_is_the_librarys_to_the_bit() -> None:
+    for one, two in zip(
+        learned(cart_pole(PPO, ent_coef=0.01)),
+        learned(cart_pole(MicroPPO, ent_coef=0.01, micro_batch=16)),
+        strict=True,
+    ):
+        assert torch.equal(one, two)
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_pieces_learn_what_the_whole_learns(size: int) -> None:
+    for one, two in zip(
+        learned(cart_pole(PPO)), learned(cart_pole(MicroPPO, micro_batch=size)), strict=True
+    ):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+
+
+def test_no_more_than_a_piece_goes_through_the_network() -> None:
+    model = cart_pole(MicroPPO, micro_batch=5)
+    sizes = []
+    evaluate = model.policy.evaluate_actions
+
+    def watched(observations: torch.Tensor, actions: torch.Tensor) -> Any:
+        sizes.append(len(observations))
+        return evaluate(observations, actions)
+
+    model.policy.evaluate_actions = watched  # type: ignore[method-assign]
+    model.learn(64)
+    assert sizes == [5, 5, 5, 1] * 12
+
+
+def test_what_is_trained_in_pieces_is_loaded_as_plain_ppo(tmp_path: Path) -> None:
+    model = cart_pole(MicroPPO)
+    model.learn(64)
+    model.save(tmp_path / "policy")
+    again = PPO.load(tmp_path / "policy", device="cpu")
+    for one, two in zip(model.policy.parameters(), again.policy.parameters(), strict=True):
+        assert torch.equal(one, two)
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[VecEnv, VecEnv]]:
+    """Two envs in light workers, and the same two in this process."""
+    game = Game(frames="half", episode_steps=7)
+    light = light_env(game, 2)
+    plain = VecTransposeImage(VecFrameStack(DummyVecEnv([lambda: FighterEnv(game)] * 2), 4))
+    yield light, plain
+    light.close()
+    plain.close()
+
+
+def test_light_workers_play_the_same_game(pair: tuple[VecEnv, VecEnv]) -> None:
+    for env in pair:
+        env.seed(3)
+    assert np.array_equal(*(env.reset() for env in pair))
+    draw = np.random.default_rng(0)
+    ended = 0
+    for _ in range(20):
+        actions = draw.integers(6, size=2)
+        (seen, rewards, dones, infos), (plain, plain_rewards, plain_dones, plain_infos) = (
+            env.step(actions) for env in pair
+        )
+        assert np.array_equal(seen, plain) and np.array_equal(rewards, plain_rewards)
+        assert np.array_equal(dones, plain_dones)
+        for own, other in zip(infos, plain_infos, strict=True):
+            assert own["TimeLimit.truncated"] == other["TimeLimit.truncated"]
+            assert ("terminal_observation" in own) == ("terminal_observation" in other)
+            if "terminal_observation" in own:
+                ended += 1
+                assert np.array_equal(own["terminal_observation"], other["terminal_observation"])
+                assert own["episode"]["l"] == 7
+    assert ended == 4
+
+
+def test_light_workers_load_no_torch_and_are_gone_when_closed() -> None:
+    env = LightVecEnv(Game(), 2)
+    pids = [process.pid for process in env.processes]
+    assert len(set(pids)) == 2
+    for pid in pids:
+        assert "torch" not in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+    assert env.get_attr("render_mode") == ["rgb_array", "rgb_array"]
+    assert [image.shape for image in env.get_images()] == [(144, 160, 3)] * 2
+    env.set_attr("render_mode", None, indices=1)
+    assert env.get_attr("render_mode") == ["rgb_array", None]
+    assert env.env_is_wrapped(gymnasium.Wrapper) == [False, False]
+    env.close()
+    env.close()
+    assert not any(process.is_alive() for process in env.processes)
+
+
+def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no ROM"):
+        LightVecEnv(Game(rom=tmp_path / "none.gb"), 1)
+
+
+def test_the_policy_is_as_large_as_measured() -> None:
+    env = VecTransposeImage(VecFrameStack(DummyVecEnv([FighterEnv]), 4))
+    model = PPO("CnnPolicy", env, n_steps=2, batch_size=2, device="cpu")
+    assert env.observation_space.shape == (12, 144, 160)
+    assert sum(p.numel() for p in model.policy.parameters()) == 7_438_503
+
+
+@pytest.mark.parametrize("storage", ["stacks", "frames"])
+def test_storage_changes_no_number_of_a_training(storage: str) -> None:
+    """The same minibatches from each frame stored once as from the library's buffer."""
+    kept = []
+    game = Game(frames="half", episode_steps=9)
+    for buffer in (RolloutBuffer, buffer_of(storage)):
+        env = VecTransposeImage(VecFrameStack(DummyVecEnv([lambda: FighterEnv(game)] * 2), 4))
+        model = MicroPPO(
+            *("CnnPolicy", env),
+            n_steps=16,
+            batch_size=8,
+            n_epochs=2,
+            micro_batch=8,
+            seed=2,
+            device="cpu",
+            rollout_buffer_class=buffer,
+        )
+        kept.append(learned_from(model))
+    for one, two in zip(*kept, strict=True):
+        assert torch.equal(one, two)
+
+
+def learned_from(model: PPO) -> list[torch.Tensor]:
+    model.learn(64)
+    return [parameter.detach().clone() for parameter in model.policy.parameters()]
+
+
+def test_the_assessments_own_numbers() -> None:
+    """8 minibatches an epoch; a checkpoint every 10 rollouts: `save_freq` counts vector steps."""
+    settings = Settings()
+    assert settings.rollout // settings.minibatch == 8
+    assert SAVE_FREQ // settings.n_steps == 10
+    assert settings.game.episode_steps == EP_LENGTH == settings.n_steps
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_a_reset_beside_the_model(stacked: bool) -> None:
+    """The described training resets its envs before each rollout, and its model is not told.
+
+    Without a frame stack the model goes on from an observation of before. With one, that
+    observation is a view of the stack's own array, and changes under the model's hands; that an
+    episode begins it does not hear either way.
+    """
+    env: VecEnv = DummyVecEnv([lambda: FighterEnv(Game(frames="half"))])
+    env = VecTransposeImage(VecFrameStack(env, 4) if stacked else env)
+    model = PPO("CnnPolicy", env, n_steps=16, batch_size=16, n_epochs=1, device="cpu")
+    model.learn(16, reset_num_timesteps=False)
+    before = np.array(model._last_obs)
+    fresh = env.reset()
+    assert not np.array_equal(before, fresh)
+    assert np.array_equal(model._last_obs, fresh) is stacked
+    assert not np.any(model._last_episode_starts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--rom", "none.gb"], "there is no ROM none.gb: give the path"),
+        (["--rom", "."], "cannot read the ROM"),
+        (["--state", "none.state"], "cannot read the savestate"),
+        (["--addresses", "none.toml"], "cannot read the addresses"),
+        (["--n-envs", "0"], "--n-envs is 0: give 1 or more"),
+        (["--n-steps", "-1"], "--n-steps is -1"),
+        (["--n-steps", "1", "--n-envs", "1", "--batch-size", "1"], "give --n-steps 2 or more"),
+        (["--batch-size", "9"], "is more than the 2 x 4 samples of a rollout: give 8 or less"),
+        (["--batch-size", "0"], "--batch-size is 0"),
+        (["--micro-batch", "0"], "--micro-batch is 0"),
+        (["--steps", "0"], "--steps is 0"),
+        (["--save-every", "0"], "--save-every is 0"),
+        (["--learning-rate", "nan"], "--learning-rate is nan"),
+        (["--entropy", "-1"], "--entropy is -1.0"),
+        (["--seed", "-1"], "--seed is -1"),
+        (["--frames", "huge"], "--frames huge is not known: give colour, grey, half"),
+        (["--frame-skip", "0"], "--frame-skip is 0"),
+        (["--storage", "disk"], "give frames or stacks"),
+        (["--device", "nowhere"], "there is no device"),
+        (["--output", "/dev/null/x"], "cannot write to --output"),
+        (["--as-described", "--eval-every", "1"], "never passed on"),
+    ],
+)
+def test_what_cannot_work_is_refused(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*SMALL, *arguments]) == 2
+    said = capsys.readouterr()
+    assert told in said.err and said.err.count("\n") == 1
+    assert not said.out
+
+
+def test_a_rom_that_the_emulator_refuses_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = tmp_path / "bad.state"
+    state.write_bytes(b"\x09" * 99)
+    assert main([*SMALL, "--rom", str(CARTRIDGE), "--state", str(state)]) == 2
+    assert "the savestate does not fit" in capsys.readouterr().err
+
+
+def started(directory: Path, *options: str) -> subprocess.Popen[str]:
+    temporary = directory / "tmp"
+    temporary.mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-W", "error::UserWarning", "-m", "memfit.systems.fighter", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=directory,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        start_new_session=True,
+    )
+
+
+def left_of(session: int) -> list[str]:
+    """Processes that are still in a session."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:
+            continue
+        if entry.name.isdigit() and int(fields[3]) == session and fields[0] != "Z":
+            found.append(entry.name)
+    return found
+
+
+def wait_until_gone(session: int) -> None:
+    """Helpers of multiprocessing end a moment after the main process."""
+    import time
+
+    for _ in range(100):
+        if not left_of(session):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"processes are left: {left_of(session)}")
+
+
+@pytest.mark.parametrize("options", [[], ["--as-described"]], ids=["made to fit", "as described"])
+def test_a_small_training_leaves_no_process_and_no_file(tmp_path: Path, options: list[str]) -> None:
+    child = started(tmp_path, *SMALL, *options)
+    out, err = child.communicate(timeout=100)
+    assert child.returncode == 0, err
+    assert "iteration 2: 16 steps" in out and "beside 2 others of" in out
+    assert not err
+    wait_until_gone(child.pid)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_output_is_where_it_was_asked_for(tmp_path: Path) -> None:
+    options = ["--output", "kept", "--save-every", "4", "--eval-every", "2"]
+    child = started(tmp_path, *SMALL, *options, "--rom", str(CARTRIDGE))
+    out, err = child.communicate(timeout=100)
+    assert child.returncode == 0, err
+    assert err == "note: no addresses of health are known for this ROM, so every reward is 0\n"
+    assert "policy written to kept/fighter.zip" in out
+    made = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
+    names = ("fighter.zip", "fighter_16_steps.zip", "fighter_8_steps.zip")
+    assert made == [f"kept/{name}" for name in names]  # PPO has no replay buffer to save
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert PPO.load(tmp_path / "kept" / "fighter.zip", device="cpu").num_timesteps == 16
+
+
+@pytest.mark.parametrize("options", [[], ["--as-described"]], ids=["made to fit", "as described"])
+def test_ctrl_c_ends_cleanly(tmp_path: Path, options: list[str]) -> None:
+    child = started(tmp_path, *SMALL[:-2], *options, "--steps", "1000000")
+    try:
+        assert child.stdout is not None
+        assert "iteration 1" in child.stdout.readline()
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to all processes
+        out, err = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert child.returncode == 130
+    assert "stopped after" in out
+    assert "Traceback" not in err
+    wait_until_gone(child.pid)
+    assert list((tmp_path / "tmp").iterdir()) == []
