@@ -21,7 +21,11 @@ SECONDS = 30.0
 def connected(pid: int) -> socket.socket:
     client = socket.socket(socket.AF_UNIX)
     client.settimeout(SECONDS)
-    client.connect(f"\0memfit.{pid}")
+    try:
+        client.connect(f"\0memfit.{pid}")
+    except OSError:
+        client.close()
+        raise
     return client
 
 
@@ -62,6 +66,20 @@ def test_a_client_that_is_gone_does_not_end_a_target_that_dies_of_broken_pipes(
             with connected(target.pid) as client:
                 client.sendall(b'{"want": "holders"}\n')
         target.ask()
+        target.end()
+
+
+def test_an_answer_that_nobody_waits_for_is_given_up(tmp_path: Path) -> None:
+    """Else the last one would wait for a dozen walks over millions of numbers, in vain."""
+    script = """
+    held = [float(n) for n in range(4_000_000)]
+    ready()
+    """
+    with Target(script, tmp_path) as target:
+        for _ in range(12):
+            with connected(target.pid) as client:
+                client.sendall(b'{"want": "holders"}\n')
+        assert json.loads(reply(target.pid, b'{"want": "alive"}\n'))["pid"] == target.pid
         target.end()
 
 

@@ -20,6 +20,7 @@ import time
 
 TYPE_CHECKING = False  # `typing` would cost every small Python milliseconds
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _BACKLOG = 16
@@ -134,7 +135,9 @@ class _Listener:
             return
         client.settimeout(_CLIENT_SECONDS)
         request = _line(client)
-        text = _reply(request, self)
+        there = select.poll()
+        there.register(client.fileno(), 0)  # tells only that the other side has gone
+        text = _reply(request, lambda: self.stopping or bool(there.poll(0)))
         _send(client, text)
 
     def stop(self, seconds: float) -> None:
@@ -246,7 +249,7 @@ def _line(client: _socket.socket) -> bytes:
     return found.partition(b"\n")[0]
 
 
-def _reply(request: bytes, listener: _Listener) -> bytes:
+def _reply(request: bytes, stop: Callable[[], bool]) -> bytes:
     """The answer to a request, or what was wrong, as one JSON document."""
     import json
 
@@ -257,7 +260,7 @@ def _reply(request: bytes, listener: _Listener) -> bytes:
         if not isinstance(wanted, dict):
             raise TypeError("a request is a JSON object")
         try:
-            found = answer(wanted, stop=lambda: listener.stopping)
+            found = answer(wanted, stop=stop)
         except Interrupted:
             found = {"schema": 1, "error": "interrupted", "again": True}
     except Exception as error:

@@ -53,6 +53,10 @@ class Walk:
         kind = self.kinds[type(thing)]
         form = kind.form
         address = id(thing)
+        if form == "leaf":
+            if self.seen.add(address):
+                self.count(thing, kind, node)
+            return
         if address in self.shared or form in ("module", "skip"):
             return
         if form in ("function", "class") and not self.is_runs(thing, form):
