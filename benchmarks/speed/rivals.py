@@ -98,10 +98,10 @@ def extra_buffers(moves: Any, size: int) -> Made:
         dtypes={"elem_type": np.uint8, "runs_type": np.uint16},
         compression_method="lz4-frame",
     )
-    filled(buffer, moves)
+    filled(buffer, moves, size)
 
     def next_at(i: int) -> Any:
-        return buffer.reconstruct_obs(buffer.next_observations[i, 0])
+        return buffer.reconstruct_nextobs(i, 0)
 
     return lambda: buffer.sample(BATCH), next_at
 

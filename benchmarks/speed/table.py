@@ -12,7 +12,8 @@ HEAD = (
     "# Speed: what the drop-ins save, and what they cost\n\n"
     "`make bench-speed` measures these, each beside the part that it replaces, in one process "
     'and in turns. Times are ratios of medians; "least" is the ratio of the quickest rounds, '
-    "which other work on the machine disturbs less. Bytes are those of all arrays of a buffer.\n"
+    "which other work on the machine disturbs less. A target is met when both ratios are. Bytes "
+    "are those of all arrays of a buffer.\n"
 )
 
 
@@ -56,7 +57,7 @@ def rollout(found: Any) -> str:
         ]
         for batch, times in one["epochs"].items():
             mine = times["memfit"]
-            asked = f"at most 1: {met(mine['ratio'] <= 1)}"
+            asked = f"at most 1: {met(max(mine['ratio'], mine['least_ratio']) <= 1)}"
             lines.append(
                 f"| {batch} | {times[BASE]['median_ms']:.1f} ms | {mine['median_ms']:.1f} ms "
                 f"| {mine['ratio']:.2f} | {mine['least_ratio']:.2f} | {asked} |"
@@ -117,9 +118,7 @@ def replay(found: Any) -> str:
         target = ""
         if name in asked and size is not None:
             most, slower = asked[name]
-            target = (
-                f"{most} MB: {met(size <= most * MB)}; {slower:g}: {met(times['ratio'] <= slower)}"
-            )
+            target = f"{most} MB: {met(size <= most * MB)}; {slower:g}: {met(max(times['ratio'], times['least_ratio']) <= slower)}"
         held = f"{size / MB:.1f} MB" if size is not None else ""
         lines.append(
             f"| {name} | {held} | {one['resident'] / MB:.1f} MB "
