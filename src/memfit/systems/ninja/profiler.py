@@ -26,8 +26,9 @@ REPORT, STATS = "memory_profiling_report.txt", "profiling_stats.txt"
 ROOM = 256  # readings
 WARM_UP = 20  # frames before the first snapshot: first uses are no leak
 LINES = 15
-# Growth a frame, of what Python allocates, from which on it is called a leak.
+# Growth of what Python allocates from which on it is called a leak: a frame, and over half a run.
 LEAK = 16
+LEAK_IN_ALL = 8 << 10
 
 _Sums = dict[tuple[str, int], int]
 
@@ -61,6 +62,12 @@ class Readings:
         frames = rows[:, 0] - rows[:, 0].mean()
         return float((frames * rows[:, 1]).sum() / (frames * frames).sum())
 
+    def leaking(self) -> bool:
+        """Whether that is too much to be chance."""
+        rows = self.rows[self.count // 2 : self.count]
+        span = int(rows[-1, 0] - rows[0, 0]) if len(rows) else 0
+        return self.growth() >= LEAK and self.growth() * span >= LEAK_IN_ALL
+
 
 def resident() -> int:
     """This process's proportional set size."""
@@ -87,7 +94,6 @@ class Profiler:
     """Steps environments with random actions and watches their memory, or their time."""
 
     def __init__(self, config: EnvironmentConfig, *, n_envs: int, seed: int) -> None:
-        self.before = resident()
         self.envs = [NinjaEnv(config) for _ in range(n_envs)]
         self.draw = np.random.default_rng(seed)
         for number, env in enumerate(self.envs):
@@ -103,21 +109,20 @@ class Profiler:
     def memory(
         self, frames: int, interval: int, progress: Callable[[str, float], None]
     ) -> tuple[Readings, _Sums, _Sums]:
-        """Readings over so many frames, and what was allocated at both ends."""
+        """Readings over so many frames, and what was allocated at both ends.
+
+        Allocations are those that tracemalloc has traced: start it before making the profiler.
+        """
         readings = Readings()
-        tracemalloc.start()
-        try:
-            for _ in range(min(WARM_UP, frames)):
-                self.frame()
-            first = sums_by_line()
-            for frame in range(1, frames + 1):
-                self.frame()
-                if frame % interval == 0:
-                    readings.add(frame, tracemalloc.get_traced_memory()[0], resident())
-                progress("memory", frame / frames)
-            return readings, first, sums_by_line()
-        finally:
-            tracemalloc.stop()
+        for _ in range(min(WARM_UP, frames)):
+            self.frame()
+        first = sums_by_line()
+        for frame in range(1, frames + 1):
+            self.frame()
+            if frame % interval == 0:
+                readings.add(frame, tracemalloc.get_traced_memory()[0], resident())
+            progress("memory", frame / frames)
+        return readings, first, sums_by_line()
 
     def times(self, frames: int, progress: Callable[[str, float], None]) -> str:
         """Where the time of so many frames goes."""
@@ -138,7 +143,7 @@ def report_of(
     rows = readings.rows[: readings.count]
     verdict = (
         f"LEAK: every frame adds {growth:,.0f} bytes"
-        if growth >= LEAK
+        if readings.leaking()
         else f"no leak: allocated memory is stable ({growth:+,.1f} bytes a frame)"
     )
     grown = sorted(
@@ -148,7 +153,7 @@ def report_of(
     lines = [
         "Memory profile of the ninja environment",
         "",
-        f"{n_envs} environments, {frames:,} frames of random actions",
+        f"environments: {n_envs:,}; frames of random actions: {frames:,}",
         f"making them took {format_bytes(built)} of resident memory",
         f"verdict: {verdict}",
         "",
@@ -177,6 +182,25 @@ def _place(at: tuple[str, int]) -> str:
     return f"{'/'.join(Path(at[0]).parts[-2:])}:{at[1]}"
 
 
+def _traced(
+    config: EnvironmentConfig,
+    n_envs: int,
+    seed: int,
+    frames: int,
+    interval: int,
+    progress: Callable[[str, float], None],
+) -> tuple[Readings, _Sums, _Sums, int]:
+    """The memory pass, from before the environments are made."""
+    tracemalloc.start()
+    try:
+        before = resident()
+        profiler = Profiler(config, n_envs=n_envs, seed=seed)
+        built = resident() - before
+        return *profiler.memory(frames, interval, progress), built
+    finally:
+        tracemalloc.stop()
+
+
 def profile(
     config: EnvironmentConfig,
     *,
@@ -198,14 +222,12 @@ def profile(
             raise UsageError(f"--{name} is {value}: give 1 or more")
     if not output.is_dir():
         raise UsageError(f"there is no folder {output}: make it first, or give another --output")
-    profiler = Profiler(config, n_envs=n_envs, seed=seed)
     texts = {}
     if memory:
-        built = resident() - profiler.before
-        readings, first, last = profiler.memory(frames, interval, progress)
+        readings, first, last, built = _traced(config, n_envs, seed, frames, interval, progress)
         texts[REPORT] = report_of(readings, first, last, frames=frames, n_envs=n_envs, built=built)
     # Times are taken in a second pass, so that neither profiler counts the other.
-    texts[STATS] = profiler.times(frames, progress)
+    texts[STATS] = Profiler(config, n_envs=n_envs, seed=seed).times(frames, progress)
     written = []
     for name, text in texts.items():
         try:

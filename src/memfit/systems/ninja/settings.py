@@ -93,10 +93,10 @@ class Training:
     env: EnvironmentConfig = field(default_factory=EnvironmentConfig.for_parallel_training)
     n_envs: int = 8
     steps: int = 50_000
-    n_steps: int = 128
-    batch_size: int = 256
+    n_steps: int = 64
+    batch_size: int = 64
     epochs: int = 4
-    learning_rate: float = 3e-4
+    learning_rate: float = 5e-4
     seed: int = 0
     device: str = "cpu"
     start_method: str | None = None  # of worker processes, one an environment; None: no workers
@@ -112,11 +112,11 @@ class Training:
         for name, value in at_least_one:
             if value < 1:
                 raise UsageError(f"--{name} is {value}: give 1 or more")
-        if self.n_envs * self.n_steps < 2 or self.batch_size < 2:
-            raise UsageError(
-                "a rollout and a minibatch need 2 samples: raise --n-envs or --n-steps"
-            )
+        if self.batch_size < 2:
+            raise UsageError("a minibatch of 1 has no spread to normalise by: raise --batch-size")
+        if self.n_envs * self.n_steps < 2:
+            raise UsageError("a rollout of 1 sample is too little: raise --n-envs or --n-steps")
         if not 0 < self.learning_rate < 1:
-            raise UsageError(f"--learning-rate is {self.learning_rate}: give one such as 3e-4")
+            raise UsageError(f"--learning-rate is {self.learning_rate}: give one such as 5e-4")
         if not 0 <= self.seed < 2**32:
             raise UsageError(f"--seed is {self.seed}: give 0 to {2**32 - 1}")

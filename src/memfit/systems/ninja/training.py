@@ -94,7 +94,7 @@ def build(settings: Training, env: VecEnv) -> PPO:
         batch_size=min(settings.batch_size, settings.n_steps * settings.n_envs),
         n_epochs=settings.epochs,
         learning_rate=settings.learning_rate,
-        gamma=0.99,
+        gamma=0.98,
         ent_coef=0.01,
         seed=settings.seed,
         device=settings.device,

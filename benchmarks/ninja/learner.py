@@ -1,0 +1,52 @@
+"""A process that trains the ninja and prints what it learned, beside actions drawn at random."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from statistics import mean, stdev
+
+import torch
+
+from memfit.systems.ninja.settings import EnvironmentConfig, Training
+from memfit.systems.ninja.training import Rollout, returns_of, train
+
+LEVEL, MAX_STEPS, STEPS, EPISODES, SEED = "first-steps", 100, 12_288, 100, 0
+
+
+def main() -> None:
+    """Print the result as JSON."""
+    torch.set_num_threads(1)  # the same sums on every machine
+    config = EnvironmentConfig.for_parallel_training(levels=(LEVEL,), max_steps=MAX_STEPS)
+    settings = Training(env=config, n_envs=8, steps=STEPS, seed=SEED)
+    rollouts: list[dict[str, float]] = []
+
+    def told(rollout: Rollout) -> None:
+        rollouts.append({"steps": rollout.steps, "mean_return": round(rollout.mean_return, 3)})
+        print(f"{rollout.steps} steps: {rollout.mean_return:+.2f}", file=sys.stderr, flush=True)
+
+    begun = time.process_time()
+    model = train(settings, told)
+    seconds = time.process_time() - begun
+    drawn = returns_of(config, episodes=EPISODES, seed=1_000)
+    learned = returns_of(config, episodes=EPISODES, seed=1_000, model=model)
+    print(
+        json.dumps(
+            {
+                "level": LEVEL,
+                "max_steps": MAX_STEPS,
+                "steps": rollouts[-1]["steps"] if rollouts else 0,
+                "seed": SEED,
+                "episodes": EPISODES,
+                "cpu_seconds": round(seconds, 1),
+                "random": {"mean": mean(drawn), "deviation": stdev(drawn)},
+                "learned": {"mean": mean(learned), "deviation": stdev(learned)},
+                "rollouts": rollouts,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
