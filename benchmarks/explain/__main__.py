@@ -63,7 +63,7 @@ def thousand() -> None:
 
 def train(*, explanations: int, inside: bool = False) -> dict[str, Any]:
     """One training, explained so often while it runs."""
-    before = [sys.executable, "-m", "memfit", "run", "--"] if inside else []
+    before = [sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--"] if inside else []
     command = [*before, sys.executable, str(HERE / "training.py"), str(STEPS)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -118,7 +118,9 @@ def inside() -> None:
     found = []
     for name in NAMES:
         say(name)
-        with running(name, sys.executable, "-m", "memfit", "run", "--") as process:
+        with running(
+            name, sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--"
+        ) as process:
             explanation = memfit.explain(process.pid)
             view = explanation.inside
             if view is None:

@@ -45,8 +45,8 @@ def _processes(found: list[dict[str, Any]]) -> str:
             *rows,
             "",
             (
-                f"Asked: 12 processes, rows within 1 % (worst {worst:.2%}: {_met(worst <= 0.01)}), at "
-                f"least 95 % named (least {least:.2%}: {_met(least >= 0.95)})."
+                f"Asked: 12 processes, rows within 1 % (worst {worst:.2%}: {_met(worst <= 0.01)}), "
+                f"at least 95 % named (least {least:.2%}: {_met(least >= 0.95)})."
             ),
         ]
     )
@@ -78,16 +78,16 @@ def _thousand(found: dict[str, Any]) -> str:
             "## A thousand explanations of one training",
             "",
             (
-                "| PPO on CartPole, seed 0 | explanations | exit code | weights at the end | time | "
-                "longest hold, ms |"
+                "| PPO on CartPole, seed 0 | explanations | exit code | weights at the end | time "
+                "| longest hold, ms |"
             ),
             "|---|--:|--:|---|--:|--:|",
             *rows,
             "",
             (
                 f"Times are ratios to the mean of the runs left alone, which differ by {noise:.2f} "
-                "between themselves; explanations follow each other within 20 ms on the same 2 cores. "
-                f"Asked: 1,000 explanations without one death or changed result ({_met(right)})."
+                "between themselves; explanations follow each other within 20 ms on the same 2 "
+                f"cores. Asked: 1,000 explanations without one death or changed result ({_met(right)})."
             ),
         ]
     )

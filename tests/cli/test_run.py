@@ -16,7 +16,7 @@ import pytest
 from memfit.measure import listening
 
 SECONDS = 60.0
-RUN = (sys.executable, "-m", "memfit", "run", "--")
+RUN = (sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--")
 
 # Says every signal it gets, and ends at the word.
 COUNTS = """
@@ -191,5 +191,5 @@ def _listening_below(pid: int, holder: str) -> int:
 def test_the_same_from_python() -> None:
     from memfit.api.running import run as run_command
 
-    assert run_command([sys.executable, "-c", "raise SystemExit(5)"]) == 5
+    assert run_command([sys.executable, "-c", "raise SystemExit(5)"]).exit_code == 5
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

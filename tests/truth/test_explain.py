@@ -154,7 +154,7 @@ def test_something_that_rests_does_not_grow() -> None:
 
 @functools.cache
 def inside_of(name: str, *, seconds: float = 0.0) -> Explanation:
-    with running(name, sys.executable, "-m", "memfit", "run", "--") as process:
+    with running(name, sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--") as process:
         child = kernel.below(process.pid)[0]
         if seconds:
             time.sleep(1)

@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from memfit.cli.compare import compare
 from memfit.cli.demo import demo
 from memfit.cli.explain import explain
 from memfit.cli.messages import report
@@ -32,6 +33,7 @@ app.command(context_settings=SETTINGS)(plan)
 app.command()(sweep)
 app.command()(run)
 app.command()(explain)
+app.command()(compare)
 app.command()(demo)
 
 
@@ -55,8 +57,9 @@ def memfit(
     memfit plan train.py                       predict the peak of a training script
     memfit plan run.toml                       the same from a run spec
     memfit sweep --over n=1..64 -- CMD {n}     measure a program's peak over a setting
-    memfit run -- CMD                          run a training that can tell who holds what
+    memfit run --limit 20GiB -- CMD            record any command, and keep it below a limit
     memfit explain PID                         where a running training's memory goes
+    memfit compare A B                         two recordings or results: what grew
     memfit demo                                plan a real training, run it, compare
     memfit demo drone                          the same with a reference system
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,7 +24,9 @@ OVER = 3
 
 
 def explain(
-    target: Annotated[str, typer.Argument(metavar="PID", help="The process to explain.")],
+    target: Annotated[
+        str, typer.Argument(metavar="PID|FILE", help="The process, or a recording of one.")
+    ],
     no_children: Annotated[
         bool, typer.Option("--no-children", help="This process alone, not those below it.")
     ] = False,
@@ -70,6 +73,7 @@ def explain(
     Examples:
       memfit explain 4711
       memfit explain 4711 --for 10s
+      memfit explain night.db
       memfit explain $(pgrep -n -f train.py) --format json -o explained.json
 
     Exit code 0: explained. 2: no such process, or not yours to read. 3: over --limit.
@@ -77,14 +81,23 @@ def explain(
     limit_bytes = parse_limit(limit)
     seconds = parse_seconds(for_) if for_ is not None else 0.0
     check_output(output)
-    if not target.isdecimal():
-        raise UsageError(
-            f"{target!r} is no PID: give the number of a running process, for instance from "
-            "`pgrep -af python`"
-        )
 
     from memfit import api, render
 
+    if not target.isdecimal():
+        if not Path(target).is_file():
+            raise UsageError(
+                f"{target!r} is neither a PID nor a file: give the number of a running process, "
+                "for instance from `pgrep -af python`, or a recording"
+            )
+        trace, forecast = api.recorded(target)
+        emit(
+            form,
+            output,
+            blocks=lambda: render.trace_blocks(trace, forecast),
+            data=lambda: render.trace_json(trace, forecast),
+        )
+        return
     result = api.explain(
         int(target),
         children=not no_children,

@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 from memfit.errors import UsageError
 
@@ -32,7 +33,20 @@ def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
     return found
 
 
-def run(command: Sequence[str]) -> int:
+class Onlooker(Protocol):
+    """Somebody who follows a command from outside."""
+
+    def begin(self, pid: int) -> None:
+        """It has just been started."""
+
+    def look(self) -> float:
+        """Look at it, and say in how many seconds to look again."""
+
+    def end(self, code: int) -> None:
+        """It has ended, with this exit code."""
+
+
+def run(command: Sequence[str], onlooker: Onlooker | None = None) -> int:
     """Run a command to its end and return its exit code, 128 + n where signal n ended it.
 
     Signals go on to the command, which ends with memfit however memfit ends.
@@ -44,12 +58,17 @@ def run(command: Sequence[str]) -> int:
     with _signals_held() as before:
         process = _started(command, before)
         try:
-            code = _waited(process) if before is not None else process.wait()
+            if onlooker is not None:
+                onlooker.begin(process.pid)
+            code = _waited(process, onlooker, signals=before is not None)
         except BaseException:
             process.kill()
             process.wait()
             raise
-    return code if code >= 0 else 128 - code
+    code = code if code >= 0 else 128 - code
+    if onlooker is not None:
+        onlooker.end(code)
+    return code
 
 
 def _started(command: Sequence[str], mask: set[signal.Signals] | None) -> subprocess.Popen[bytes]:
@@ -94,13 +113,18 @@ def _signals_held() -> Iterator[set[signal.Signals] | None]:
         signal.signal(signal.SIGCHLD, child)
 
 
-def _waited(process: subprocess.Popen[bytes]) -> int:
-    """Pass signals on until the command has ended."""
+def _waited(process: subprocess.Popen[bytes], onlooker: Onlooker | None, *, signals: bool) -> int:
+    """Pass signals on, and look, until the command has ended."""
     while True:
         code = process.poll()
         if code is not None:
             return code
-        info = signal.sigtimedwait({*_PASSED_ON, signal.SIGCHLD}, _LOOK_SECONDS)
+        seconds = _LOOK_SECONDS if onlooker is None else onlooker.look()
+        if not signals:  # another thread than the main one gets none
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+            continue
+        info = signal.sigtimedwait({*_PASSED_ON, signal.SIGCHLD}, seconds)
         if info is None or info.si_signo == signal.SIGCHLD:
             continue
         if info.si_code != _FROM_KERNEL:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ _NET = 1.08  # times the limit: the kernel's own net
 _WARN = 0.9  # of the limit
 _FORECAST_SECONDS = 5.0
 _LEDGER_GROWTH = 1.03  # a new peak worth its rows
-_LEDGER_SHARE = 100
+_LEDGER_SHARE = 50  # reading rows takes at most this part of the time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +43,15 @@ class Recorder:
     """Looks at a tree from its start to its end."""
 
     def __init__(
-        self, recording: Recording, limit: Limit | None, tools: Tools, *, grace: float = 10.0
+        self,
+        recording: Recording,
+        command: Sequence[str],
+        limit: Limit | None,
+        tools: Tools,
+        *,
+        grace: float = 10.0,
     ) -> None:
+        self.command = tuple(command)
         self.recording = recording
         self.limit = limit
         self.tools = tools
@@ -60,13 +67,13 @@ class Recorder:
         self._ledger_bytes = 0
         self._warned = False
 
-    def begin(self, pid: int, command: tuple[str, ...]) -> None:
+    def begin(self, pid: int) -> None:
         """Start with a process that has just been started."""
         self.pid = pid
         self.started = time.monotonic()
         self._sampler = Sampler(pid)
         self._filling = Filling(pid)
-        self.recording.about(command=list(command), pid=pid, started=time.time())
+        self.recording.about(command=list(self.command), pid=pid, started=time.time())
         if self.limit is not None:
             self.recording.about(limit_bytes=self.limit.bytes, limit_source=self.limit.source)
             self._group = make_group(int(self.limit.bytes * _NET))
@@ -92,7 +99,7 @@ class Recorder:
         """The command has ended: say how."""
         if self._ended_by_us:
             self._event(EventKind.KILLED, self._ended_by_us, self.peak)
-        elif code in (-signal.SIGKILL, 128 + signal.SIGKILL) and self._killed_by_kernel():
+        elif code == 128 + signal.SIGKILL and self._killed_by_kernel():
             text = f"killed by the kernel for want of memory, at {format_bytes(self.peak)}"
             self._event(EventKind.OUT_OF_MEMORY, text, self.peak)
             self.tools.say(text)
@@ -164,16 +171,25 @@ class Recorder:
             return
         self.peak = max(self.peak, amount)
         if not self._terminated:
-            self._terminated = time.monotonic()
-            text = f"over the limit: {format_bytes(amount)} of {format_bytes(limit.bytes)}"
-            self._ended_by_us = f"ended by memfit, {text}"
-            self._event(EventKind.TERMINATED, f"{text}; SIGTERM sent", amount)
-            self.tools.say(f"{text}: asking it to end")
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGTERM)
+            self._terminate(amount, limit)
         late = time.monotonic() - self._terminated > self.grace
         if amount > _HARD * limit.bytes or late:
             end_tree(self.pid)
+
+    def _terminate(self, amount: int, limit: Limit) -> None:
+        """Ask it to end. It is held still while its rows are kept, so that it does not grow."""
+        members = [self.pid, *proc.descendants(self.pid)]
+        _signal_all(members, signal.SIGSTOP)
+        text = f"over the limit: {format_bytes(amount)} of {format_bytes(limit.bytes)}"
+        self._ended_by_us = f"ended by memfit, {text}"
+        self._event(EventKind.TERMINATED, f"{text}; SIGTERM sent", amount)
+        self.recording.reading(Reading(seconds=round(self.seconds, 3), bytes=amount))
+        with contextlib.suppress(UsageError):
+            self.recording.ledger(self.seconds, self.tools.ledger(self.pid))
+        self.tools.say(f"{text}: asking it to end")
+        _signal_all([self.pid], signal.SIGTERM)
+        _signal_all(members, signal.SIGCONT)
+        self._terminated = time.monotonic()
 
     def _killed_by_kernel(self) -> bool:
         if self._group is not None and self._group.killed():
@@ -189,10 +205,14 @@ class Recorder:
 def end_tree(pid: int) -> None:
     """End a process and all below it; stopped first, so that none starts another meanwhile."""
     members = [pid, *proc.descendants(pid)]
-    for number in (signal.SIGSTOP, signal.SIGKILL):
-        for member in members:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(member, number)
+    _signal_all(members, signal.SIGSTOP)
+    _signal_all(members, signal.SIGKILL)
+
+
+def _signal_all(pids: Sequence[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
 
 
 def _oom_kills() -> int:

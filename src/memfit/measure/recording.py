@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -244,8 +244,16 @@ def _ledger(rows: Sequence[Mapping[str, Any]]) -> Ledger:
     )
 
 
-def default_name(command: Sequence[str], pid: int) -> Path:
-    """`memfit-train.4711.db`, beside where the command was started."""
-    script = next((w for w in command[1:] if w.endswith(".py")), command[0])
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    return Path(f"memfit-{Path(script).stem}.{stamp}.{pid}.db")
+@contextmanager
+def scratch(place: Path | str | None) -> Iterator[Path]:
+    """Where to record: a new file at `place`, or one that is gone afterwards."""
+    if place is None:
+        with tempfile.TemporaryDirectory(prefix="memfit-") as folder:
+            yield Path(folder) / "run.db"
+        return
+    path = Path(place)
+    if path.exists():
+        raise UsageError(f"{path} is there already: give another file for the recording")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"cannot record into {path}: its folder does not exist. Create it")
+    yield path

@@ -1,5 +1,6 @@
 """The nouns of memfit: sizes, components, ledgers, run specs and plans. Standard library only."""
 
+from memfit.model.comparison import Changed, Comparison
 from memfit.model.demo import Compared, Demo, SystemDemo, SystemRun
 from memfit.model.evidence import Evidence, EvidenceKind
 from memfit.model.explanation import (
@@ -42,7 +43,9 @@ __all__ = [
     "ArraySpec",
     "CallbackSpec",
     "Capacity",
+    "Changed",
     "Compared",
+    "Comparison",
     "Component",
     "Crossing",
     "Demo",

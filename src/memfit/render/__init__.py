@@ -1,6 +1,7 @@
 """Results for people and programs: blocks, then terminal, Markdown or JSON. No arithmetic."""
 
 from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
+from memfit.render.compare import compare_blocks, compare_json
 from memfit.render.demo import demo_blocks, demo_json, system_demo_blocks, system_demo_json
 from memfit.render.explain import explain_blocks
 from memfit.render.explain_json import explain_json
@@ -9,6 +10,7 @@ from memfit.render.plan import plan_blocks
 from memfit.render.plan_json import plan_json
 from memfit.render.sweep import sweep_blocks, sweep_json
 from memfit.render.terminal import to_terminal
+from memfit.render.trace import forecast_text, live_line, trace_blocks, trace_json, trace_summary
 
 __all__ = [
     "Bar",
@@ -19,10 +21,14 @@ __all__ = [
     "Table",
     "Text",
     "Tone",
+    "compare_blocks",
+    "compare_json",
     "demo_blocks",
     "demo_json",
     "explain_blocks",
     "explain_json",
+    "forecast_text",
+    "live_line",
     "plan_blocks",
     "plan_json",
     "sweep_blocks",
@@ -31,4 +37,7 @@ __all__ = [
     "system_demo_json",
     "to_markdown",
     "to_terminal",
+    "trace_blocks",
+    "trace_json",
+    "trace_summary",
 ]

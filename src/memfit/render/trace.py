@@ -1,0 +1,160 @@
+"""A recorded run as blocks, as JSON, and as one line while it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memfit.model import EventKind, Forecast, Growth, Reading, Trace
+from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
+from memfit.render.component_json import SCHEMA, component_json
+from memfit.units import MIB, format_bytes
+
+_BARS = 24
+_ROWS = 8
+BAD = (EventKind.KILLED, EventKind.OUT_OF_MEMORY, EventKind.TERMINATED)
+
+
+def live_line(reading: Reading, forecast: Forecast | None) -> str:
+    """What a terminal shows while a command runs."""
+    parts = [
+        f"memfit: {format_bytes(reading.bytes)}",
+        f"{reading.processes} processes" if reading.processes > 1 else "one process",
+        f"{reading.threads} threads",
+        f"{reading.seconds:.0f} s",
+    ]
+    if forecast is not None and forecast.growth is not Growth.UNKNOWN:
+        parts.append(forecast_text(forecast))
+    return ", ".join(parts)
+
+
+def forecast_text(forecast: Forecast) -> str:
+    """How it goes on, in a few words."""
+    text = str(forecast.growth)
+    if forecast.growth in (Growth.LEAKING, Growth.FILLING):
+        text += f" by {format_bytes(round(forecast.bytes_per_second))}/s"
+    if forecast.ends_at_bytes is not None:
+        text += f", ends at {format_bytes(forecast.ends_at_bytes)}"
+    if forecast.reaches_limit_at is not None and forecast.low is not None:
+        last = "never" if forecast.high is None else f"{forecast.high:.0f} s"
+        text += f", the limit at {forecast.reaches_limit_at:.0f} s ({forecast.low:.0f} s to {last})"
+        if forecast.step is not None:
+            text += f", step {forecast.step:,}"
+    return text
+
+
+def trace_summary(trace: Trace, place: str = "") -> list[Block]:
+    """Peak, its largest rows, and how the run ended: a few lines."""
+    if trace.peak is None:
+        text = f"ended with exit code {trace.exit_code} before it could be read"
+        return [Text(text=text, tone=Tone.MUTED)]
+    peak = trace.peak
+    phase = _phase_at(trace, peak.seconds)
+    text = f"peak {format_bytes(peak.bytes)} after {peak.seconds:.1f} s"
+    text += f", in {phase}" if phase else ""
+    if trace.limit is not None:
+        text += f"; limit {format_bytes(trace.limit.bytes)}"
+    text += f"; ran for {trace.seconds:.1f} s, exit code {trace.exit_code}"
+    blocks: list[Block] = [Text(text=text)]
+    if rows := _largest(trace):
+        named = ", ".join(f"{name} {format_bytes(amount)}" for name, amount in rows[:4])
+        blocks.append(Text(text=f"largest rows: {named}", tone=Tone.MUTED))
+    blocks += [Text(text=e.text, tone=Tone.BAD) for e in trace.events if e.kind in BAD]
+    if place:
+        blocks.append(Text(text=f"recorded in {place}: memfit explain {place}", tone=Tone.MUTED))
+    return blocks
+
+
+def trace_blocks(trace: Trace, forecast: Forecast) -> list[Block]:
+    """A whole recording: summary, curve, rows at the peak, events."""
+    blocks = trace_summary(trace)
+    blocks.append(Text(text=f"{' '.join(trace.command)}: {forecast_text(forecast)}"))
+    if trace.readings:
+        blocks += [Heading(text="Memory over time"), Bars(bars=tuple(_curve(trace)))]
+    if rows := _largest(trace):
+        blocks += [
+            Heading(text="Rows at the peak"),
+            Table(
+                columns=(
+                    Column(name="component", code=True, whole=True),
+                    Column(name="MiB", number=True),
+                ),
+                rows=tuple((name, f"{amount / MIB:,.1f}") for name, amount in rows[: 3 * _ROWS]),
+            ),
+        ]
+    if trace.events:
+        blocks += [
+            Heading(text="Events"),
+            Table(
+                columns=(
+                    Column(name="seconds", number=True),
+                    Column(name="event"),
+                    Column(name="what"),
+                ),
+                rows=tuple((f"{e.seconds:.1f}", e.kind.value, e.text) for e in trace.events[-40:]),
+            ),
+        ]
+    return blocks
+
+
+def trace_json(trace: Trace, forecast: Forecast) -> dict[str, Any]:
+    """A recording for programs."""
+    peak = trace.peak
+    ledger = trace.peak_ledger
+    return {
+        "schema": SCHEMA,
+        "kind": "recording",
+        "command": list(trace.command),
+        "pid": trace.pid,
+        "exit_code": trace.exit_code,
+        "peak_bytes": peak.bytes if peak else 0,
+        "peak_seconds": peak.seconds if peak else 0.0,
+        "limit_bytes": trace.limit.bytes if trace.limit else None,
+        "fits": trace.limit is None or peak is None or peak.bytes <= trace.limit.bytes,
+        "seconds": trace.seconds,
+        "components": [component_json(ledger, c) for c in ledger.components] if ledger else [],
+        "forecast": {
+            "growth": forecast.growth.value,
+            "bytes_per_second": round(forecast.bytes_per_second, 1),
+            "ends_at_bytes": forecast.ends_at_bytes,
+            "reaches_limit_at": forecast.reaches_limit_at,
+            "low": forecast.low,
+            "high": forecast.high,
+            "step": forecast.step,
+        },
+        "events": [
+            {"seconds": e.seconds, "kind": e.kind.value, "text": e.text, "bytes": e.bytes}
+            for e in trace.events
+        ],
+        "readings": [[r.seconds, r.bytes] for r in trace.readings],
+    }
+
+
+def _largest(trace: Trace) -> list[tuple[str, int]]:
+    ledger = trace.peak_ledger
+    if ledger is None:
+        return []
+    rows = [(c.name, ledger.bytes_of(c)) for c in ledger.components]
+    return sorted(rows, key=lambda row: -row[1])
+
+
+def _phase_at(trace: Trace, seconds: float) -> str:
+    phases = [e for e in trace.events if e.kind is EventKind.PHASE and e.seconds <= seconds]
+    return phases[-1].text if phases else ""
+
+
+def _curve(trace: Trace) -> list[Bar]:
+    last = trace.readings[-1].seconds or 1.0
+    highs: dict[int, int] = {}
+    for reading in trace.readings:
+        at = min(_BARS - 1, int(reading.seconds / last * _BARS))
+        highs[at] = max(highs.get(at, 0), reading.bytes)
+    top = max(highs.values()) or 1
+    return [
+        Bar(
+            label=f"{(at + 1) * last / _BARS:.0f} s",
+            amount=format_bytes(high),
+            share=high / top,
+            mark="the peak" if high == top else "",
+        )
+        for at, high in sorted(highs.items())
+    ]
