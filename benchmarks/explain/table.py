@@ -87,7 +87,7 @@ def _thousand(found: dict[str, Any]) -> str:
             (
                 f"Times are ratios to the mean of the runs left alone, which differ by {noise:.2f} "
                 "between themselves; explanations follow each other within 20 ms on the same 2 "
-                f"cores. Asked: 1,000 explanations without one death or changed result ({_met(right)})."
+                f"cores. Asked: 1,000 explanations, no death, no changed result ({_met(right)})."
             ),
         ]
     )
