@@ -118,7 +118,8 @@ def replay(found: Any) -> str:
         target = ""
         if name in asked and size is not None:
             most, slower = asked[name]
-            target = f"{most} MB: {met(size <= most * MB)}; {slower:g}: {met(max(times['ratio'], times['least_ratio']) <= slower)}"
+            ratio = max(times["ratio"], times["least_ratio"])
+            target = f"{most} MB: {met(size <= most * MB)}; {slower:g}: {met(ratio <= slower)}"
         held = f"{size / MB:.1f} MB" if size is not None else ""
         lines.append(
             f"| {name} | {held} | {one['resident'] / MB:.1f} MB "

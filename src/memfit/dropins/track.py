@@ -25,6 +25,7 @@ log = logging.getLogger("memfit.dropins")
 
 # When to look for windows: early, so that little is stored plainly first, and again later.
 LOOKS = (4, 16, 64, 256, 1024)
+MOST_LOOKS = 12
 PAIR_STEPS = 32
 PAIR_ENVS = 8
 PAIR_BYTES = 4 << 20
@@ -126,6 +127,7 @@ class Track:
         self._next = 0
         self._pushes = 0
         self._surprises = 0
+        self._looks = 0
         self._lay_out(windows or ())
 
     # Writing
@@ -252,9 +254,12 @@ class Track:
             )
 
     def _unsure(self) -> bool:
+        if self._looks >= MOST_LOOKS:
+            return False
         return not any(p.moves for p in self.parts) or self._surprises * 10 > self._pushes
 
     def _find(self, episode_starts: Array | None, *, rebuild: bool = True) -> None:
+        self._looks += 1
         few = max(2, PAIR_BYTES // (self.size * self.dtype.itemsize))
         envs = slice(0, min(PAIR_ENVS, max(1, few // 4)))
         first = max(0, self.written - min(PAIR_STEPS, few))
