@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -180,6 +182,16 @@ def test_the_picture_for_people() -> None:
     assert one is not None and other is not None and (one != other).any()
 
 
+def test_pygame_says_nothing_and_leaves_the_surroundings_as_they_are() -> None:
+    code = (
+        "import os\nbefore = dict(os.environ)\nimport memfit.systems.ninja.shared\n"
+        "assert dict(os.environ) == before"
+    )
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert not done.stdout and not done.stderr
+
+
 def test_nothing_of_a_window_or_sound_is_started() -> None:
     import pygame
 
@@ -193,6 +205,8 @@ def test_bad_configurations_are_refused() -> None:
         EnvironmentConfig(levels=())
     with pytest.raises(UsageError, match="give 1 or more"):
         EnvironmentConfig(max_steps=0)
+    with pytest.raises(UsageError, match="'yes' is not known: give one of none, arrays, number"):
+        FITTED(graphs="yes")
     with pytest.raises(UsageError, match="no change 'magic': give some of views"):
         Memory.only("magic")
     with pytest.raises(UsageError, match="no level"):

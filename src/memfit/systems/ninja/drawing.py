@@ -5,25 +5,16 @@ Arrays of pixels are indexed by column, then row, as pygame's are.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cache
 from math import floor
 
 import numpy as np
 
+from memfit.systems.ninja.headless import pygame
 from memfit.systems.ninja.level import Level
 from memfit.systems.ninja.sizes import HEIGHT, SHRINK, TILE, VIEW, WIDTH, Array
 from memfit.systems.ninja.world import ARMED, World
-
-_PROMPT = "PYGAME_HIDE_SUPPORT_PROMPT"  # pygame greets on standard output unless this is set
-_given = os.environ.get(_PROMPT)
-os.environ[_PROMPT] = "1"
-import pygame  # noqa: E402
-import pygame.surfarray  # noqa: E402
-
-if _given is None:
-    del os.environ[_PROMPT]
 
 Colour = tuple[int, int, int]
 NOTHING: Colour = (255, 0, 255)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from math import floor
 
 import numpy as np
-import pygame
-import pygame.surfarray
 
 from memfit.systems.ninja.drawing import draw_scene, grey_of, shrink
+from memfit.systems.ninja.headless import pygame
 from memfit.systems.ninja.settings import Memory
 from memfit.systems.ninja.sizes import FRAME, HEIGHT, WIDTH, Array
 from memfit.systems.ninja.world import World

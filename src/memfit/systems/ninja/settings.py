@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 from memfit.errors import UsageError
 
@@ -66,6 +66,9 @@ class EnvironmentConfig:
             raise UsageError("there is no level: give at least one")
         if self.max_steps < 1:
             raise UsageError(f"max_steps is {self.max_steps}: give 1 or more")
+        for value, known in ((self.graphs, get_args(Graphs)), (self.entities, get_args(Entities))):
+            if value not in known:
+                raise UsageError(f"{value!r} is not known: give one of {', '.join(known)}")
 
     @classmethod
     def for_training(cls, **changes: object) -> Self:

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pygame
-import pygame.surfarray
 
 from memfit.errors import UsageError
 from memfit.systems.ninja.drawing import draw_background, grey_of, shrink
 from memfit.systems.ninja.fields import Fields, build_fields
 from memfit.systems.ninja.graph import GRAPH, build_graph
+from memfit.systems.ninja.headless import pygame
 from memfit.systems.ninja.level import Level, load
 from memfit.systems.ninja.sizes import Array, Observation
 
