@@ -11,9 +11,9 @@ BASE = "stable-baselines3"
 HEAD = (
     "# Speed: what the drop-ins save, and what they cost\n\n"
     "`make bench-speed` measures these, each beside the part that it replaces, in one process "
-    'and in turns. Times are ratios of medians; "least" is the ratio of the quickest rounds, '
-    "which other work on the machine disturbs less. A target is met when both ratios are. Bytes "
-    "are those of all arrays of a buffer.\n"
+    'and in turns. Times are those of the processor (all threads), medians; "least" is the '
+    "ratio of the quickest rounds, which other work on the machine disturbs least. A target "
+    "is met when both ratios are. Bytes are those of all arrays of a buffer.\n"
 )
 
 

@@ -1,4 +1,7 @@
-"""Times that can be compared: taken in turns, so that other work on the machine hits all alike."""
+"""Times that can be compared: the processor's, taken in turns.
+
+Other work on the machine then counts little, and for all alike.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from collections.abc import Callable, Mapping
 
 
 def in_turns(work: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each piece of work, one after another in every round."""
+    """Seconds of the processor, all threads, for each piece of work in every round."""
     seconds: dict[str, list[float]] = {name: [] for name in work}
     names = list(work)
     for turn in range(rounds):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            began = time.perf_counter()
+            began = time.process_time()
             work[name]()
-            seconds[name].append(time.perf_counter() - began)
+            seconds[name].append(time.process_time() - began)
     return seconds
 
 

@@ -14,6 +14,8 @@ Array = NDArray[Any]
 
 # Rows are gathered through a small piece of memory that stays in the processor's cache.
 SLAB = 1 << 18
+# Rows of so many bytes are copied one by one, straight to their place.
+LARGE_ROW = 512
 
 
 class Strip(Protocol):
@@ -96,6 +98,15 @@ class RawStrip:
         return rows[at]
 
     def fill(self, at: Array, out: Array) -> None:
+        part = self.part
+        if len(at) and int(at.max()) + part.length > self.rows:
+            raise IndexError("a window lies outside of what is stored")
+        if part.outer == 1 and self._row_bytes >= LARGE_ROW and out.flags.c_contiguous:
+            rows = self.backing.array((self.rows, part.inner), self.unit)
+            order = np.arange(part.length)[:: -1 if part.newest_first else 1]
+            into = out.reshape(len(out), part.length, part.inner)
+            np.take(rows, at[:, None] + order, axis=0, out=into, mode="clip")
+            return
         windows = self._windows()
         if windows.ndim == 2:
             out = out.reshape(len(out), -1)
