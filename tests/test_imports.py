@@ -37,7 +37,7 @@ ALLOWED = {
 WIRING = {"__init__", "api", "child"}
 
 # Libraries that only one room may use.
-ONLY_IN = {"rich": {"render"}, "typer": {"cli"}, "pydantic": {"sources"}}
+ONLY_IN = {"rich": {"render"}, "textual": {"render"}, "typer": {"cli"}, "pydantic": {"sources"}}
 
 
 def imports(file: Path) -> Iterator[str]:

@@ -6,6 +6,7 @@ from memfit.api.explaining import explain
 from memfit.api.planning import plan
 from memfit.api.running import default_recording, run
 from memfit.api.sweeping import sweep
+from memfit.api.watching import watch
 
 __all__ = [
     "compare",
@@ -17,4 +18,5 @@ __all__ = [
     "recorded",
     "run",
     "sweep",
+    "watch",
 ]

@@ -19,6 +19,7 @@ from memfit.cli.messages import report
 from memfit.cli.plan import SETTINGS, plan
 from memfit.cli.run import run
 from memfit.cli.sweep import sweep
+from memfit.cli.watch import watch
 from memfit.errors import MemfitError
 
 # Plain help loads nothing of rich, so that it answers at once.
@@ -33,6 +34,7 @@ app.command(context_settings=SETTINGS)(plan)
 app.command()(sweep)
 app.command()(run)
 app.command()(explain)
+app.command()(watch)
 app.command()(compare)
 app.command()(demo)
 
@@ -59,6 +61,7 @@ def memfit(
     memfit sweep --over n=1..64 -- CMD {n}     measure a program's peak over a setting
     memfit run --limit 20GiB -- CMD            record any command, and keep it below a limit
     memfit explain PID                         where a running training's memory goes
+    memfit watch PID                           a live view, with targets and a forecast
     memfit compare A B                         two recordings or results: what grew
     memfit demo                                plan a real training, run it, compare
     memfit demo drone                          the same with a reference system

@@ -99,6 +99,11 @@ def tree_bytes(pid: int) -> int:
     return sum(r.pss_anon + r.pss_shmem for r in readings) + max(r.files for r in readings)
 
 
+def tree_pss(pid: int) -> int:
+    """The sum of PSS over a process and all below it."""
+    return sum(r.pss for p in (pid, *descendants(pid)) if (r := rollup(p)) is not None)
+
+
 def marked(variable: str, value: str) -> list[int]:
     """Every process whose environment carries `variable=value`: finds what left its group."""
     wanted = f"{variable}={value}".encode()

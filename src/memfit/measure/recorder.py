@@ -26,7 +26,7 @@ _NET = 1.08  # times the limit: the kernel's own net
 _WARN = 0.9  # of the limit
 _FORECAST_SECONDS = 5.0
 _LEDGER_GROWTH = 1.03  # a new peak worth its rows
-_LEDGER_SHARE = 50  # reading rows takes at most this part of the time
+_LEDGER_FIRST, _LEDGER_SHARE = 0.3, 0.005  # seconds, and share of the time, that reading rows takes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class Recorder:
         self._terminated = 0.0
         self._group: Group | None = None
         self._oom_before = _oom_kills()
-        self._next_read = self._next_forecast = self._next_ledger = 0.0
+        self._next_read = self._next_forecast = self._ledger_seconds = 0.0
         self._ledger_bytes = 0
         self._warned = False
 
@@ -140,14 +140,15 @@ class Recorder:
             self.tools.live(reading, self.forecast)
 
     def _rows_of_peak(self, amount: int) -> None:
-        if amount < _LEDGER_GROWTH * self._ledger_bytes or self.seconds < self._next_ledger:
+        spent = self._ledger_seconds > _LEDGER_FIRST + _LEDGER_SHARE * self.seconds
+        if spent or amount < _LEDGER_GROWTH * self._ledger_bytes:
             return
         started = time.monotonic()
         with contextlib.suppress(UsageError):  # it has ended meanwhile
             self.recording.ledger(self.seconds, self.tools.ledger(self.pid))
             self._event(EventKind.PEAK, f"a new peak: {format_bytes(amount)}", amount)
             self._ledger_bytes = amount
-        self._next_ledger = self.seconds + max(2, _LEDGER_SHARE * (time.monotonic() - started))
+        self._ledger_seconds += time.monotonic() - started
 
     def _warn(self, amount: int) -> None:
         if self.limit is None or self._warned:

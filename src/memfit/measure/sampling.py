@@ -65,7 +65,7 @@ class Sampler:
     def _read_exactly(self) -> None:
         started = time.monotonic()
         self._members = [self.pid, *proc.descendants(self.pid)]
-        exact = proc.tree_bytes(self.pid)
+        exact = proc.tree_pss(self.pid)
         if exact:
             self._exact = exact
             self._resident = sum(map(_resident, self._members))

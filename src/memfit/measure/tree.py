@@ -72,6 +72,27 @@ def check_readable(pid: int) -> None:
         raise _gone(pid) from None
 
 
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return _stat(pid)[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def commands_with(*words: str) -> list[int]:
+    """Processes that this user may read and whose command has these words one after the other."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        command = _command(int(name)).split()
+        stems = [word.rsplit("/", 1)[-1] for word in command]
+        if any(stems[i : i + len(words)] == list(words) for i in range(len(stems))):
+            found.append(int(name))
+    return sorted(found)
+
+
 def _gone(pid: int) -> UsageError:
     return UsageError(
         f"process {pid} ended while it was being read: start it again, or record it with `memfit "

@@ -35,6 +35,7 @@ from memfit.model.runspec import (
 from memfit.model.size import Size, ceil_div, const, knob, maximum, minimum, size
 from memfit.model.sweep import Line, Outcome, Point, Sweep
 from memfit.model.trace import Event, EventKind, Forecast, Growth, Reading, Trace
+from memfit.model.watching import Frame, Target, Targets, Watched
 
 __all__ = [
     "NO_SLOPE",
@@ -57,6 +58,7 @@ __all__ = [
     "Finding",
     "Fix",
     "Forecast",
+    "Frame",
     "Grown",
     "Growth",
     "HeldArrays",
@@ -88,11 +90,14 @@ __all__ = [
     "Sweep",
     "SystemDemo",
     "SystemRun",
+    "Target",
+    "Targets",
     "ThreadPool",
     "Told",
     "Trace",
     "UpdateSpec",
     "VecEnvSpec",
+    "Watched",
     "WorkerReading",
     "ceil_div",
     "const",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
@@ -16,11 +17,19 @@ _BAR = 40
 _WIDTH = 100
 
 
-def to_terminal(blocks: Iterable[Block], file: TextIO) -> None:
+def to_text(blocks: Iterable[Block], *, width: int) -> str:
+    """Blocks as plain text of some width."""
+    page = io.StringIO()
+    to_terminal(blocks, page, width=width)
+    return page.getvalue()
+
+
+def to_terminal(blocks: Iterable[Block], file: TextIO, *, width: int | None = None) -> None:
     """Write blocks to a stream: with colours on a terminal, as plain text into a file or pipe."""
     from rich.console import Console
 
-    width = None if file.isatty() else _WIDTH
+    if width is None and not file.isatty():
+        width = _WIDTH
     console = Console(file=file, width=width, highlight=False, markup=False, emoji=False)
     with console.capture() as page:
         for index, block in enumerate(blocks):

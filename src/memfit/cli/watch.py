@@ -1,0 +1,109 @@
+"""`memfit watch`: a live view of processes or of a recording."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memfit.cli.output import parse_limit, parse_seconds
+from memfit.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from memfit.api.watching import Watch
+    from memfit.render import Block
+
+_MISSED = 3
+
+
+def watch(
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PID ... | FILE]", help="Processes, or one recording."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and end.")] = False,
+    every: Annotated[
+        str, typer.Option(metavar="TIME", help="How often to look.", show_default=True)
+    ] = "1s",
+    limit: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="The limit to show and to forecast for.")
+    ] = None,
+    ram: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Target: at most so much per process.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", help="Target: at most so many threads per process.")
+    ] = None,
+    total: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Target: at most so much in total.")
+    ] = None,
+) -> None:
+    """Watch the memory of processes, or of a recording that grows.
+
+    At a terminal a full-screen view: s sorts, f freezes, e explains the process under the cursor,
+    q ends. Elsewhere a line each time, until the target has ended. Without a PID, what `memfit run`
+    has started.
+
+    \b
+    Examples:
+      memfit watch 4711 --ram 15GiB --threads 30 --total 25GiB
+      memfit watch night.db
+      memfit watch 4711 --once
+
+    Exit code 0: well. 2: bad usage or input. 3: with --once, a target is missed.
+    """
+    seconds = parse_seconds(every)
+    limit_bytes = parse_limit(limit)
+
+    from memfit import api
+    from memfit.model import Targets
+
+    aims = Targets(
+        process_bytes=parse_limit(ram), process_threads=threads, total_bytes=parse_limit(total)
+    )
+    view = api.watch(targets or [], limit=limit_bytes, aims=aims)
+    if once:
+        _print_once(view)
+    elif sys.stdout.isatty() and sys.stdin.isatty():
+        _full_screen(view, seconds)
+    else:
+        _lines(view, seconds)
+
+
+def _print_once(view: Watch) -> None:
+    from memfit import render
+
+    frame = view.frame()
+    render.to_terminal(render.frame_blocks(frame), sys.stdout)
+    if any(not target.met for target in frame.targets):
+        raise typer.Exit(_MISSED)
+
+
+def _lines(view: Watch, seconds: float) -> None:
+    from memfit import render
+
+    while True:
+        frame = view.frame()
+        sys.stdout.write(render.frame_line(frame) + "\n")
+        sys.stdout.flush()
+        if frame.ended:
+            return
+        time.sleep(seconds)
+
+
+def _full_screen(view: Watch, seconds: float) -> None:
+    from memfit import api, render
+
+    try:
+        from memfit.render.watch_app import WatchApp
+    except ImportError:
+        raise MissingExtra(
+            "the full-screen view needs Textual: pip install 'memfit[watch]', or use --once"
+        ) from None
+
+    def explain(pid: int) -> list[Block]:
+        return render.explain_blocks(api.explain(pid, inside=False))
+
+    WatchApp(view.frame, explain, seconds=seconds).run()

@@ -1,0 +1,106 @@
+"""A frame of a live view: as blocks, as one line, and as the text of its panels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memfit.model import Frame, Growth, Reading
+from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
+from memfit.render.trace import forecast_text
+from memfit.units import format_bytes
+
+_ROWS = 12
+_CURVE = "▁▂▃▄▅▆▇█"
+
+
+def frame_blocks(frame: Frame, width: int = 60) -> list[Block]:
+    """A whole frame for scripts and files."""
+    over = frame.bytes > frame.limit.bytes
+    blocks: list[Block] = [
+        Text(text=frame_line(frame), tone=Tone.BAD if over else Tone.GOOD),
+        Text(text=frame.title, tone=Tone.MUTED),
+    ]
+    if len(frame.readings) > 1:
+        blocks.append(Text(text=curve(frame.readings, width)))
+    if frame.targets:
+        blocks += [
+            Heading(text="Targets"),
+            Table(
+                columns=(
+                    Column(name="target"),
+                    Column(name="wanted", number=True),
+                    Column(name="found", number=True),
+                    Column(name=""),
+                ),
+                rows=tuple(
+                    (t.name, f"at most {t.wanted}", t.found, "met" if t.met else "MISSED")
+                    for t in frame.targets
+                ),
+            ),
+        ]
+    if frame.rows:
+        blocks += [Heading(text="Rows"), Bars(bars=tuple(row_bars(frame)))]
+    if frame.processes:
+        blocks += [
+            Heading(text="Processes"),
+            Table(
+                columns=(
+                    Column(name="PID", number=True),
+                    Column(name="memory", number=True),
+                    Column(name="threads", number=True),
+                    Column(name="command"),
+                ),
+                rows=tuple(
+                    (
+                        str(p.pid),
+                        format_bytes(p.bytes),
+                        str(p.threads),
+                        "  " * p.depth + p.name[:90],
+                    )
+                    for p in frame.processes
+                ),
+            ),
+        ]
+    return blocks
+
+
+def frame_line(frame: Frame) -> str:
+    """One line: how much of what, and how it goes on."""
+    if frame.ended:
+        return f"ended; {format_bytes(frame.bytes)} at the last"
+    parts = [
+        f"{format_bytes(frame.bytes)} of {format_bytes(frame.limit.bytes)} ({frame.limit.source})",
+        f"{len(frame.processes)} processes" if len(frame.processes) != 1 else "one process",
+        f"{sum(p.threads for p in frame.processes)} threads",
+    ]
+    if frame.forecast.growth is not Growth.UNKNOWN:
+        parts.append(forecast_text(frame.forecast))
+    missed = [t.name for t in frame.targets if not t.met]
+    if missed:
+        parts.append(f"MISSED: {', '.join(missed)}")
+    return "; ".join(parts)
+
+
+def row_bars(frame: Frame) -> list[Bar]:
+    """The largest rows as lengths to compare."""
+    top = max((amount for _, amount in frame.rows), default=1) or 1
+    return [
+        Bar(label=name, amount=format_bytes(amount), share=amount / top)
+        for name, amount in frame.rows[:_ROWS]
+    ]
+
+
+def curve(readings: Sequence[Reading], width: int) -> str:
+    """Memory over time as a line of blocks, from nothing to its highest."""
+    if not readings or width < 1:
+        return ""
+    first, last = readings[0].seconds, readings[-1].seconds
+    span = max(last - first, 1e-9)
+    highs = [0] * width
+    for reading in readings:
+        at = min(width - 1, int((reading.seconds - first) / span * width))
+        highs[at] = max(highs[at], reading.bytes)
+    for i in range(1, width):
+        highs[i] = highs[i] or highs[i - 1]
+    top = max(highs) or 1
+    return "".join(_CURVE[min(7, 8 * high // (top + 1))] for high in highs)

@@ -1,0 +1,95 @@
+"""The live view: its frame as text, and its keys."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from memfit.model import Forecast, Frame, Growth, Limit, Reading, Target, Watched
+from memfit.render import frame_blocks, frame_line
+from memfit.render.blocks import Text
+from memfit.render.watch import curve
+from memfit.units import GIB, MIB
+
+FRAME = Frame(
+    title="python train.py",
+    bytes=3 * GIB,
+    limit=Limit(bytes=4 * GIB, source="--limit"),
+    processes=(
+        Watched(pid=10, depth=0, name="python train.py", bytes=2 * GIB, threads=3),
+        Watched(pid=11, depth=1, name="worker", bytes=GIB, threads=9),
+    ),
+    rows=(("malloc.heap", 2 * GIB), ("python.objects", 100 * MIB)),
+    readings=tuple(Reading(seconds=i, bytes=i * MIB) for i in range(100)),
+    forecast=Forecast(
+        growth=Growth.LEAKING, bytes_per_second=MIB, reaches_limit_at=120, low=110, high=140
+    ),
+    targets=(Target(name="threads per process", wanted="4", found="9", met=False),),
+)
+
+
+def test_a_line_says_how_much_and_how_it_goes_on() -> None:
+    line = frame_line(FRAME)
+    for words in ("3.00 GiB of 4.00 GiB", "2 processes", "12 threads", "leaking", "120 s"):
+        assert words in line
+    assert "MISSED: threads per process" in line
+    assert "ended" in frame_line(replace(FRAME, ended=True))
+
+
+def test_a_frame_has_rows_processes_and_targets() -> None:
+    texts = [b.text for b in frame_blocks(FRAME) if isinstance(b, Text)]
+    assert frame_line(FRAME) in texts
+
+
+def test_a_curve_rises_with_its_readings_and_has_the_width_asked_for() -> None:
+    line = curve(FRAME.readings, 20)
+    assert len(line) == 20
+    assert line[0] == "▁" and line[-1] == "█"
+    assert list(line) == sorted(line)
+    assert curve((), 20) == "" and len(curve(FRAME.readings[:1], 5)) == 5
+
+
+def test_keys_sort_freeze_and_explain() -> None:
+    pytest.importorskip("textual")
+    from textual.widgets import DataTable, Static
+
+    from memfit.render.watch_app import Explained, WatchApp
+
+    frames = 0
+
+    def next_frame() -> Frame:
+        nonlocal frames
+        frames += 1
+        return FRAME
+
+    asked = []
+
+    def explain(pid: int) -> list[Text]:
+        asked.append(pid)
+        return [Text(text=f"explained {pid}")]
+
+    async def session() -> None:
+        app = WatchApp(next_frame, explain, seconds=0.05)  # type: ignore[arg-type]
+        async with app.run_test(size=(100, 40)) as pilot:
+            table = app.query_one(DataTable)
+            assert [row.value for row in table.rows] == ["10", "11"]  # by memory
+            assert "GiB" in str(app.query_one("#line", Static).content)
+            await pilot.press("s")
+            assert [row.value for row in table.rows] == ["11", "10"]  # by threads
+            await pilot.press("f")
+            seen = frames
+            await pilot.pause(0.3)
+            assert frames == seen
+            await pilot.press("f")
+            await pilot.pause(0.3)
+            assert frames > seen
+            await pilot.press("e")
+            assert isinstance(app.screen, Explained)
+            assert asked == [11]
+            await pilot.press("escape")
+            assert not isinstance(app.screen, Explained)
+            await pilot.press("q")
+
+    asyncio.run(session())
