@@ -143,12 +143,12 @@ class Recorder:
         spent = self._ledger_seconds > _LEDGER_FIRST + _LEDGER_SHARE * self.seconds
         if spent or amount < _LEDGER_GROWTH * self._ledger_bytes:
             return
-        started = time.monotonic()
+        started = time.thread_time()
         with contextlib.suppress(UsageError):  # it has ended meanwhile
             self.recording.ledger(self.seconds, self.tools.ledger(self.pid))
             self._event(EventKind.PEAK, f"a new peak: {format_bytes(amount)}", amount)
             self._ledger_bytes = amount
-        self._ledger_seconds += time.monotonic() - started
+        self._ledger_seconds += time.thread_time() - started
 
     def _warn(self, amount: int) -> None:
         if self.limit is None or self._warned:
