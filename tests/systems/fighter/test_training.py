@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import torch
 from stable_baselines3 import PPO
-from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecFrameStack, VecTransposeImage
 
 from memfit.errors import UsageError
@@ -41,6 +40,15 @@ SMALL = [
     "half",
 ]
 SMALL += ["--device", "cpu", "--quiet"]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small sums are quicker in one thread, above all where others work beside."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def cart_pole(kind: type[PPO], **more: Any) -> PPO:
@@ -157,12 +165,11 @@ def test_the_policy_is_as_large_as_measured() -> None:
     assert sum(p.numel() for p in model.policy.parameters()) == 7_438_503
 
 
-@pytest.mark.parametrize("storage", ["stacks", "frames"])
-def test_storage_changes_no_number_of_a_training(storage: str) -> None:
+def test_storage_changes_no_number_of_a_training() -> None:
     """The same minibatches from each frame stored once as from the library's buffer."""
     kept = []
     game = Game(frames="half", episode_steps=9)
-    for buffer in (RolloutBuffer, buffer_of(storage)):
+    for buffer in (buffer_of("stacks"), buffer_of("frames")):
         env = VecTransposeImage(VecFrameStack(DummyVecEnv([lambda: FighterEnv(game)] * 2), 4))
         model = MicroPPO(
             *("CnnPolicy", env),
@@ -231,6 +238,7 @@ def test_a_reset_beside_the_model(stacked: bool) -> None:
         (["--seed", "-1"], "--seed is -1"),
         (["--frames", "huge"], "--frames huge is not known: give colour, grey, half"),
         (["--frame-skip", "0"], "--frame-skip is 0"),
+        (["--episode-steps", "0"], "--episode-steps is 0"),
         (["--storage", "disk"], "give frames or stacks"),
         (["--device", "nowhere"], "there is no device"),
         (["--output", "/dev/null/x"], "cannot write to --output"),
@@ -264,9 +272,21 @@ def started(directory: Path, *options: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         cwd=directory,
-        env={**os.environ, "TMPDIR": str(temporary)},
+        env={**os.environ, "TMPDIR": str(temporary), "OMP_NUM_THREADS": "1"},
         start_new_session=True,
     )
+
+
+def ended(child: subprocess.Popen[str]) -> tuple[str, str]:
+    """What a run has said, which must have gone well."""
+    try:
+        out, err = child.communicate(timeout=100)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        raise
+    assert child.returncode == 0, err
+    return out, err
 
 
 def left_of(session: int) -> list[str]:
@@ -296,8 +316,7 @@ def wait_until_gone(session: int) -> None:
 @pytest.mark.parametrize("options", [[], ["--as-described"]], ids=["made to fit", "as described"])
 def test_a_small_training_leaves_no_process_and_no_file(tmp_path: Path, options: list[str]) -> None:
     child = started(tmp_path, *SMALL, *options)
-    out, err = child.communicate(timeout=100)
-    assert child.returncode == 0, err
+    out, err = ended(child)
     assert "iteration 2: 16 steps" in out and "beside 2 others of" in out
     assert not err
     wait_until_gone(child.pid)
@@ -306,10 +325,8 @@ def test_a_small_training_leaves_no_process_and_no_file(tmp_path: Path, options:
 
 
 def test_output_is_where_it_was_asked_for(tmp_path: Path) -> None:
-    options = ["--output", "kept", "--save-every", "4", "--eval-every", "2"]
-    child = started(tmp_path, *SMALL, *options, "--rom", str(CARTRIDGE))
-    out, err = child.communicate(timeout=100)
-    assert child.returncode == 0, err
+    options = ["--output", "kept", "--save-every", "4", "--eval-every", "2", "--episode-steps", "3"]
+    out, err = ended(started(tmp_path, *SMALL, *options, "--rom", str(CARTRIDGE)))
     assert err == "note: no addresses of health are known for this ROM, so every reward is 0\n"
     assert "policy written to kept/fighter.zip" in out
     made = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
@@ -322,14 +339,16 @@ def test_output_is_where_it_was_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--as-described"]], ids=["made to fit", "as described"])
 def test_ctrl_c_ends_cleanly(tmp_path: Path, options: list[str]) -> None:
-    child = started(tmp_path, *SMALL[:-2], *options, "--steps", "1000000")
+    child = started(tmp_path, *SMALL, *options, "--steps", "1000000")
     try:
         assert child.stdout is not None
         assert "iteration 1" in child.stdout.readline()
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to all processes
         out, err = child.communicate(timeout=60)
-    finally:
-        child.kill()
+    except BaseException:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        raise
     assert child.returncode == 130
     assert "stopped after" in out
     assert "Traceback" not in err

@@ -77,6 +77,12 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--frame-skip", type=int, default=default.game.frame_skip, help="frames of one action")
     add(
+        "--episode-steps",
+        type=int,
+        default=default.game.episode_steps,
+        help="after which an episode is cut off, if no match ends it before (%(default)s)",
+    )
+    add(
         "--storage",
         default=default.storage,
         metavar="frames|stacks",
@@ -106,6 +112,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         state=options.state,
         frames=options.frames,
         frame_skip=options.frame_skip,
+        episode_steps=options.episode_steps,
     )
     settings = Settings(
         game=game,

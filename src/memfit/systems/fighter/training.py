@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, CheckpointCallback
+from stable_baselines3.common.logger import Logger
 
 from memfit.systems.fighter.settings import Settings
 
@@ -57,6 +58,8 @@ class Training(ABC):
     def train(self) -> Iterator[Iteration]:
         """Rollout, then update, until all steps are done."""
         settings = self.settings
+        # The library's own logger leaves an empty directory behind for each call of learn().
+        self.model.set_logger(Logger(folder=None, output_formats=[]))
         for number in range(1, settings.iterations + 1):
             started = time.perf_counter()
             self.before_iteration()

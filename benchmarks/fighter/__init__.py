@@ -1,0 +1,1 @@
+"""What the fighter system takes, as described and made to fit, and whether it learns."""
