@@ -90,9 +90,11 @@ class Windowed:
 
     def to_torch(self, array: Array, copy: bool = True) -> torch.Tensor:
         """Minibatches of observations are new already: they become tensors without a copy."""
-        if copy and not self.pool.owns(array):
-            return torch.tensor(array, device=self.device)
-        return torch.as_tensor(array, device=self.device)
+        if not copy or self.pool.owns(array):
+            return torch.as_tensor(array, device=self.device)
+        if array.flags.carray and self.device.type == "cpu":
+            return torch.from_numpy(array).clone()  # as torch.tensor, in half the time
+        return torch.tensor(array, device=self.device)
 
     def report(self) -> list[TrackReport]:
         """For each array of observations: what is a window, and how many bytes it takes."""
