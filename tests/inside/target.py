@@ -12,7 +12,7 @@ from typing import Any
 from memfit.measure import launch, listening
 
 READY = "ready"
-SECONDS = 60.0
+SECONDS = 150.0  # a busy machine is slow, which is no failure
 
 
 class Target:

@@ -12,7 +12,7 @@ import pytest
 from memfit.measure import launch, listening
 from tests.inside.target import SECONDS, Answer, Target
 
-pytestmark = [pytest.mark.truth, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.truth, pytest.mark.timeout(400)]
 
 FLOAT = 4
 
@@ -197,7 +197,7 @@ def test_questions_change_nothing(tmp_path: Path) -> None:
         while target.process.poll() is None:
             found = listening.ask(target.pid, duplicates=asked % 2 == 0, timeout=SECONDS)
             asked += found is not None
-        out, err = target.process.communicate(timeout=120)
+        out, err = target.process.communicate(timeout=SECONDS)
     assert target.process.returncode == 0 and err == ""
     assert alone.stdout.split() == ["ready", out.strip()]
     assert asked >= 3
