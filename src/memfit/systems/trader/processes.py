@@ -36,20 +36,35 @@ class Memory:
         return self.private + self.files
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reading(Memory):
+    """Memory of one process; `own` is what it holds that no other does."""
+
+    own: int = 0
+
+
+def together(readings: Iterable[Memory]) -> Memory:
+    """What processes hold together."""
+    each = list(readings)
+    return Memory(
+        private=sum(one.private for one in each), files=max((one.files for one in each), default=0)
+    )
+
+
 def memory_of(pids: Iterable[int]) -> Memory:
     """What these processes hold together; one that is gone holds nothing."""
-    private = files = 0
-    for pid in pids:
-        read = _rollup(pid)
-        shared = read["Pss_Shmem"]
-        private += read["Pss_Anon"] + shared
-        files = max(files, read["Rss"] - read["Anonymous"] - shared)
-    return Memory(private=private, files=max(0, files))
+    return together(reading(pid) for pid in pids)
 
 
-def own_pages(pid: int) -> int:
-    """What a process holds that no other does: what it takes more than nothing at all."""
-    return _rollup(pid)["Private_Dirty"]
+def reading(pid: int) -> Reading:
+    """What one process holds."""
+    read = _rollup(pid)
+    shared = read["Pss_Shmem"]
+    return Reading(
+        private=read["Pss_Anon"] + shared,
+        files=max(0, read["Rss"] - read["Anonymous"] - shared),
+        own=read["Private_Dirty"],
+    )
 
 
 def _rollup(pid: int) -> dict[str, int]:

@@ -184,17 +184,19 @@ class Collector:
         """One rollout into the buffers."""
         if self.own is not None:
             return self.own.collect()
-        found = Collected()
+        found, name = Collected(), ""
         try:
             for process, pipe in self.workers:
+                name = process.name
                 pipe.send("collect")
             for process, pipe in self.workers:
+                name = process.name
                 wait([pipe, process.sentinel])
                 if not pipe.poll():
                     raise EOFError
                 found += pipe.recv()
         except (EOFError, ConnectionError):
-            raise WorkerDied(f"{process.name} ended before its rollout did") from None
+            raise WorkerDied(f"{name} ended before its rollout did") from None
         return found
 
     def close(self) -> None:

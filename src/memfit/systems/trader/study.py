@@ -21,7 +21,7 @@ import optuna
 from memfit.errors import UsageError
 from memfit.systems.trader import estimate
 from memfit.systems.trader.estimate import Base
-from memfit.systems.trader.processes import Memory, end_group, memory_of, own_pages, tree
+from memfit.systems.trader.processes import Memory, end_group, memory_of, reading, together, tree
 from memfit.systems.trader.settings import Settings
 from memfit.units import format_bytes
 
@@ -49,6 +49,7 @@ class Running:
     worker: int = 0
     answers: list[dict[str, Any]] = field(default_factory=list)
     unread: bytes = b""
+    complaint: str = ""
 
     def last(self, key: str) -> Any:
         """The latest answer that has this key."""
@@ -101,9 +102,8 @@ class Study:
             for running in list(self.running):
                 self._stop(running, "the study's time was up (--max-seconds)")
         finally:
-            for running in self.running:
-                end_group(running.process)
-                running.errors.close()
+            for running in list(self.running):
+                self._drop(running)
         return self.study
 
     def _all_trials(self) -> None:
@@ -220,27 +220,30 @@ class Study:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise OutOfTime
         time.sleep(LOOK_SECONDS)
-        trees = {running.process.pid: tree(running.process.pid) for running in self.running}
-        together = memory_of([os.getpid(), *(pid for pids in trees.values() for pid in pids)])
-        self.peak = max(self.peak, together.total)
+        trees = {
+            running.process.pid: [reading(pid) for pid in tree(running.process.pid)]
+            for running in self.running
+        }
+        whole = together([reading(os.getpid()), *(one for each in trees.values() for one in each)])
+        self.peak = max(self.peak, whole.total)
         for running in list(self.running):
-            pids = trees[running.process.pid]
-            now = memory_of(pids)
+            processes = trees[running.process.pid]
+            now = together(processes)
             running.peak = Memory(
                 private=max(running.peak.private, now.private),
                 files=max(running.peak.files, now.files),
             )
-            running.worker = max([running.worker, *(own_pages(pid) for pid in pids[1:])])
+            running.worker = max([running.worker, *(worker.own for worker in processes[1:])])
             self._read(running)
             if running.share and now.private > running.share:
                 self._stop(running, self._over(now.private, running.share))
             elif running.process.poll() is not None:
                 self._read(running)
                 self._finish(running)
-        if together.total > self.usable and self.running:
+        if whole.total > self.usable and self.running:
             self._stop(
                 self.running[-1],
-                f"all trials together held {format_bytes(together.total)} of the limit of "
+                f"all trials together held {format_bytes(whole.total)} of the limit of "
                 f"{format_bytes(self.limit)}, and it was the last to begin",
             )
 
@@ -310,17 +313,17 @@ class Study:
         """End a process with all its workers, and let go of it."""
         end_group(running.process)
         self.running.remove(running)
+        with running.errors as errors:
+            errors.seek(0)
+            lines = errors.read().decode(errors="replace").strip().splitlines()
+        running.complaint = lines[-1] if lines else ""
         for pipe in (running.process.stdin, running.process.stdout):
             if pipe is not None:
                 pipe.close()
 
     def _why(self, running: Running) -> str:
-        told = running.last("failed")
-        if told:
-            return str(told)
-        running.errors.seek(0)
-        lines = running.errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"it ended with code {running.process.returncode}"
+        told = running.last("failed") or running.complaint
+        return str(told or f"it ended with code {running.process.returncode}")
 
 
 def _up_to(choices: tuple[int, ...], most: int) -> list[int]:
