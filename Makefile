@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test demo bench-accuracy bench-explain bench-scale clean
+.PHONY: help install lint types test demo bench-accuracy bench-explain bench-forecast bench-scale clean
 
 help:  ## show these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ bench-explain: install  ## explanations of live processes: sums, names, a thousa
 	for stage in processes inside thousand large table; do \
 		$(BIN)/python -m benchmarks.explain $$stage || exit 1; \
 	done
+
+bench-forecast: install  ## forecasts of synthetic runs: told right, and within their intervals
+	$(BIN)/python -m benchmarks.forecast
 
 bench-scale: install  ## how many agents fit, as described and made to fit, up to a million (long)
 	for stage in slopes learning million table; do \

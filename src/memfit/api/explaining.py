@@ -16,7 +16,7 @@ from memfit.measure.native import native_bytes
 from memfit.model import Explanation, Inside, Ledger, Limit, ProcessView, Told
 
 _LEAST_SECONDS = 0.2
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 
 
 def explain(

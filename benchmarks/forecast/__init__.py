@@ -1,0 +1,1 @@
+"""Do forecasts of recorded runs come true, and do their intervals hold what they promise?"""
