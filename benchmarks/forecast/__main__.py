@@ -14,10 +14,10 @@ RUNS, SEED = 1200, 20_261_116
 HERE = Path(__file__).parent
 LOW, HIGH = 0.85, 0.95
 INTRODUCTION = f"""\
-`make bench-forecast`: {RUNS:,} synthetic runs (seed {SEED}) are cut off at a random moment, and the \
-forecast is held against the rest of the run. The limit is a height that the run reaches later, or \
-has reached. Noise, rates, sizes, the rise and fall of updates and the length of the start are drawn \
-anew for each."""
+`make bench-forecast`: {RUNS:,} synthetic runs (seed {SEED}) are cut off at a random moment, and \
+the forecast is held against the rest of the run. The limit is a height that the run reaches \
+later, or has reached. Noise, rates, sizes, the rise and fall of updates and the length of the \
+start are drawn anew for each."""
 
 
 def main() -> None:
