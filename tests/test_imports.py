@@ -34,7 +34,7 @@ ALLOWED = {
     "systems": BASE | {"dropins"},
     "__main__": {"cli"},
 }
-WIRING = {"__init__", "api", "child"}
+WIRING = {"__init__", "api", "child", "tracking"}
 
 # Libraries that only one room may use.
 ONLY_IN = {"rich": {"render"}, "textual": {"render"}, "typer": {"cli"}, "pydantic": {"sources"}}

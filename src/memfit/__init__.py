@@ -15,11 +15,11 @@ _HOMES = {
     "explain": "memfit.api",
     "run": "memfit.api",
     "listen": "memfit.inside.listener",
+    "track": "memfit.tracking",
     "demo": "memfit.api",
     "Plan": "memfit.model",
     "Ledger": "memfit.model",
     "Component": "memfit.model",
-    "Size": "memfit.model",
     "RunSpec": "memfit.model",
     "TorchRun": "memfit.sources.torch",
     "MemfitError": "memfit.errors",
@@ -32,7 +32,6 @@ __all__ = [
     "MemfitError",
     "Plan",
     "RunSpec",
-    "Size",
     "TorchRun",
     "demo",
     "explain",
@@ -42,14 +41,16 @@ __all__ = [
     "plan",
     "run",
     "sweep",
+    "track",
 ]
 
 if TYPE_CHECKING:
     from memfit.api import demo, explain, plan, run, sweep
     from memfit.errors import MemfitError
     from memfit.inside.listener import listen
-    from memfit.model import Component, Ledger, Plan, RunSpec, Size
+    from memfit.model import Component, Ledger, Plan, RunSpec
     from memfit.sources.torch import TorchRun
+    from memfit.tracking import track
     from memfit.units import format_bytes, parse_bytes
 
 

@@ -39,7 +39,7 @@ def run(
         used = None if limit is None else Limit(bytes=limit, source="--limit")
         recorder = Recorder(recording, command, used, tools, grace=grace)
         try:
-            launch.run(command, recorder)
+            launch.run(command, recorder, recording=path)
         finally:
             recording.close()
         return load(path)

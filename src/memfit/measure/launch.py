@@ -15,6 +15,8 @@ from typing import Protocol
 
 from memfit.errors import UsageError
 
+# Where a process finds the recording that it is under.
+RECORDING = "MEMFIT_RECORDING"
 SITE = Path(__file__).resolve().parent.parent / "inside" / "site"
 _PASSED_ON = (
     *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
@@ -25,11 +27,15 @@ _LOOK_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
 
 
-def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """An environment in which every Python listens."""
+def environment(
+    given: Mapping[str, str] | None = None, recording: Path | None = None
+) -> dict[str, str]:
+    """An environment in which every Python listens, and knows the recording that it is under."""
     found = dict(os.environ if given is None else given)
     path = found.get("PYTHONPATH")
     found["PYTHONPATH"] = f"{SITE}{os.pathsep}{path}" if path else str(SITE)
+    if recording is not None:
+        found[RECORDING] = str(recording.absolute())
     return found
 
 
@@ -46,7 +52,9 @@ class Onlooker(Protocol):
         """It has ended, with this exit code."""
 
 
-def run(command: Sequence[str], onlooker: Onlooker | None = None) -> int:
+def run(
+    command: Sequence[str], onlooker: Onlooker | None = None, *, recording: Path | None = None
+) -> int:
     """Run a command to its end and return its exit code, 128 + n where signal n ended it.
 
     Signals go on to the command, which ends with memfit however memfit ends.
@@ -56,7 +64,7 @@ def run(command: Sequence[str], onlooker: Onlooker | None = None) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     with _signals_held() as before:
-        process = _started(command, before)
+        process = _started(command, before, recording)
         try:
             if onlooker is not None:
                 onlooker.begin(process.pid)
@@ -71,7 +79,9 @@ def run(command: Sequence[str], onlooker: Onlooker | None = None) -> int:
     return code
 
 
-def _started(command: Sequence[str], mask: set[signal.Signals] | None) -> subprocess.Popen[bytes]:
+def _started(
+    command: Sequence[str], mask: set[signal.Signals] | None, recording: Path | None
+) -> subprocess.Popen[bytes]:
     prctl = ctypes.CDLL(None).prctl
     parent = os.getpid()
 
@@ -83,7 +93,8 @@ def _started(command: Sequence[str], mask: set[signal.Signals] | None) -> subpro
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     try:
-        return subprocess.Popen(command, env=environment(), preexec_fn=in_child)  # noqa: PLW1509
+        found = environment(recording=recording)
+        return subprocess.Popen(command, env=found, preexec_fn=in_child)  # noqa: PLW1509
     except OSError as error:
         raise UsageError(
             f"cannot start {command[0]}: {error.strerror}. Check the command after --"

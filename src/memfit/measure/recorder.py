@@ -122,6 +122,7 @@ class Recorder:
             bytes=sample.bytes,
             processes=sample.processes,
             threads=sample.threads,
+            step=self.recording.step(),
             filling=self._filling.filled,
             room=self._filling.room,
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -116,6 +117,23 @@ class Recording:
             "(SELECT id FROM ledgers ORDER BY bytes DESC, id LIMIT 1)"
         )
         self._file.execute("COMMIT")
+
+    def started(self) -> float:
+        """When the run began, in seconds of the clock; now where nobody said it yet."""
+        return float(self._fact("started") or time.time())
+
+    def step(self) -> int | None:
+        """The environment step that the run itself last told."""
+        found = self._fact("step")
+        return None if found is None else int(found)
+
+    def _fact(self, name: str) -> Any:
+        row = self._file.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def leave(self) -> None:
+        """Write no more, while another goes on."""
+        self._file.close()
 
     def close(self) -> None:
         """End it: all is in the one file then, and readers make none beside it."""
