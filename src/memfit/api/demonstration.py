@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memfit.api.planning import ROOM, Progress, error_of, job_of, plan, say
@@ -67,30 +67,40 @@ def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
 
 @dataclass(frozen=True, kw_only=True)
 class _Variant:
-    """One way of a reference system to train: its spec, its command, and two sizes to show."""
+    """One way of a reference system to train: its spec, its command, and two sizes to show.
+
+    `{value}` in the options is the size; `knobs` are other settings of the spec that they change.
+    """
 
     name: str
     spec: str
+    knob: str
     options: Sequence[str]
-    agents: Sequence[int]
+    values: Sequence[int]
+    knobs: Mapping[str, int] = field(default_factory=dict)
 
 
-# The smallest sizes at which what an agent adds stands out.
+# The smallest sizes at which what one more adds stands out.
 _SYSTEMS = {
     "drone": (
         _Variant(
             name="as described",
             spec="drone.toml",
-            options=("--as-described", "--iterations", "2"),
-            agents=(20, 60),
+            knob="agents",
+            options=("--agents", "{value}", "--as-described", "--iterations", "2"),
+            values=(20, 60),
         ),
         _Variant(
             name="made to fit",
             spec="drone-fit.toml",
-            options=("--iterations", "2", "--act-every", "10", "--max-minibatches", "20"),
-            agents=(2_000, 20_000),
+            knob="agents",
+            options=(
+                *("--agents", "{value}", "--iterations", "2"),
+                *("--act-every", "10", "--max-minibatches", "20"),
+            ),
+            values=(2_000, 20_000),
         ),
-    )
+    ),
 }
 
 
@@ -104,32 +114,28 @@ def demo_system(system: str, *, progress: Progress | None = None) -> SystemDemo:
     runs: list[SystemRun] = []
     lines = {}
     for variant in _SYSTEMS[system]:
-        own = [_system_run(system, variant, agents, progress) for agents in variant.agents]
+        own = [_system_run(system, variant, value, progress) for value in variant.values]
         runs += own
         lines[variant.name] = (
-            fit([(run.agents, run.predicted) for run in own]),
-            fit([(run.agents, run.measured) for run in own]),
+            fit([(run.value, run.predicted) for run in own]),
+            fit([(run.value, run.measured) for run in own]),
         )
     return SystemDemo(
         system=system, runs=tuple(runs), lines=lines, seconds=time.monotonic() - started
     )
 
 
-def _system_run(
-    system: str, variant: _Variant, agents: int, progress: Progress | None
-) -> SystemRun:
+def _system_run(system: str, variant: _Variant, value: int, progress: Progress | None) -> SystemRun:
     from memfit.measure import limits
     from memfit.measure.command import measure
 
     spec = Path(__file__).parents[1] / "specs" / variant.spec
-    say(progress, f"planning {system} {variant.name} with {agents:,} agents")
-    predicted = plan(spec, knobs={"agents": agents})
-    say(progress, f"running it: {' '.join(variant.options)}")
+    options = [word.replace("{value}", str(value)) for word in variant.options]
+    say(progress, f"planning {system} {variant.name} with {variant.knob} {value:,}")
+    predicted = plan(spec, knobs={**variant.knobs, variant.knob: value})
+    say(progress, f"running it: {' '.join(options)}")
     done = measure(
-        [
-            *(sys.executable, "-m", f"memfit.systems.{system}", "--device", "cpu"),
-            *("--agents", str(agents), *variant.options),
-        ],
+        [sys.executable, "-m", f"memfit.systems.{system}", "--device", "cpu", *options],
         memory=int(limits.memory_limit().bytes * ROOM),
         timeout=300.0,
     )
@@ -140,7 +146,8 @@ def _system_run(
         )
     return SystemRun(
         training=variant.name,
-        agents=agents,
+        knob=variant.knob,
+        value=value,
         predicted=predicted.peak_bytes,
         upper=predicted.upper_bytes,
         measured=done.peak_bytes,

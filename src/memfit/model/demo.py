@@ -35,7 +35,8 @@ class SystemRun:
     """A reference system at one size: its plan, and what it really took."""
 
     training: str
-    agents: int
+    knob: str
+    value: int
     predicted: int
     upper: int
     measured: int

@@ -67,11 +67,11 @@ def _row(row: Compared) -> dict[str, Any]:
 
 
 def system_demo_blocks(demo: SystemDemo) -> list[Block]:
-    """Each size of a reference system, then what an agent adds."""
+    """Each size of a reference system, then what one more adds."""
     runs = Table(
         columns=(
             Column(name="training"),
-            Column(name="agents", number=True),
+            Column(name="size", number=True),
             Column(name="predicted", number=True),
             Column(name="at most", number=True),
             Column(name="measured", number=True),
@@ -81,7 +81,7 @@ def system_demo_blocks(demo: SystemDemo) -> list[Block]:
         rows=tuple(
             (
                 run.training,
-                f"{run.agents:,}",
+                f"{run.knob} {run.value:,}",
                 format_bytes(run.predicted),
                 format_bytes(run.upper),
                 format_bytes(run.measured),
@@ -94,8 +94,8 @@ def system_demo_blocks(demo: SystemDemo) -> list[Block]:
     lines = Table(
         columns=(
             Column(name="training"),
-            Column(name="an agent, predicted", number=True),
-            Column(name="an agent, measured", number=True),
+            Column(name="each, predicted", number=True),
+            Column(name="each, measured", number=True),
             Column(name="fixed, measured", number=True),
         ),
         rows=tuple(
@@ -106,7 +106,7 @@ def system_demo_blocks(demo: SystemDemo) -> list[Block]:
     return [
         Heading(text=f"The {demo.system} system: predicted beside measured"),
         runs,
-        Heading(text="What each agent adds"),
+        Heading(text="What each one more adds"),
         lines,
         Text(text=f"The whole demonstration took {demo.seconds:.0f} s."),
     ]
@@ -129,7 +129,8 @@ def system_demo_json(demo: SystemDemo) -> dict[str, Any]:
         "runs": [
             {
                 "training": run.training,
-                "agents": run.agents,
+                "knob": run.knob,
+                "value": run.value,
                 "predicted_bytes": run.predicted,
                 "upper_bytes": run.upper,
                 "measured_bytes": run.measured,
@@ -137,7 +138,7 @@ def system_demo_json(demo: SystemDemo) -> dict[str, Any]:
             }
             for run in demo.runs
         ],
-        "bytes_per_agent": {
+        "bytes_per_unit": {
             name: {
                 "predicted": predicted and predicted.bytes_per_unit,
                 "measured": measured and measured.bytes_per_unit,
