@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -68,7 +67,6 @@ def main() -> None:
                     "marks": marks,
                     "parameters": parameters,
                     "observations": buffer.observations.nbytes if stored is None else stored,
-                    "pid": os.getpid(),
                 }
             )
         )

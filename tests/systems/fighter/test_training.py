@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,6 +41,7 @@ SMALL = [
     "half",
 ]
 SMALL += ["--device", "cpu", "--quiet"]
+BOTH = [[], ["--as-described", "--n-envs", "1"]]
 
 
 @pytest.fixture(autouse=True)
@@ -280,13 +282,20 @@ def started(directory: Path, *options: str) -> subprocess.Popen[str]:
 def ended(child: subprocess.Popen[str]) -> tuple[str, str]:
     """What a run has said, which must have gone well."""
     try:
-        out, err = child.communicate(timeout=100)
+        out, err = child.communicate(timeout=300)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
         raise
     assert child.returncode == 0, err
     return out, err
+
+
+def left_in(directory: Path) -> list[Path]:
+    """What a run left in its working and temporary directories, but for torch's own cache."""
+    found = [*directory.iterdir(), *(directory / "tmp").iterdir()]
+    ours = [path for path in found if not path.name.startswith(("tmp", "torchinductor"))]
+    return ours + [path for path in directory.rglob("*") if path.is_file()]
 
 
 def left_of(session: int) -> list[str]:
@@ -313,17 +322,18 @@ def wait_until_gone(session: int) -> None:
     pytest.fail(f"processes are left: {left_of(session)}")
 
 
-@pytest.mark.parametrize("options", [[], ["--as-described"]], ids=["made to fit", "as described"])
+@pytest.mark.timeout(400)  # torch is loaded by several processes, beside whatever else runs
+@pytest.mark.parametrize("options", BOTH, ids=["made to fit", "as described"])
 def test_a_small_training_leaves_no_process_and_no_file(tmp_path: Path, options: list[str]) -> None:
     child = started(tmp_path, *SMALL, *options)
     out, err = ended(child)
-    assert "iteration 2: 16 steps" in out and "beside 2 others of" in out
+    assert ": 16 steps" in out and re.search(r"peak .* beside [12] others of", out)
     assert not err
     wait_until_gone(child.pid)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert left_in(tmp_path) == []
 
 
+@pytest.mark.timeout(400)
 def test_output_is_where_it_was_asked_for(tmp_path: Path) -> None:
     options = ["--output", "kept", "--save-every", "4", "--eval-every", "2", "--episode-steps", "3"]
     out, err = ended(started(tmp_path, *SMALL, *options, "--rom", str(CARTRIDGE)))
@@ -337,14 +347,15 @@ def test_output_is_where_it_was_asked_for(tmp_path: Path) -> None:
         assert PPO.load(tmp_path / "kept" / "fighter.zip", device="cpu").num_timesteps == 16
 
 
-@pytest.mark.parametrize("options", [[], ["--as-described"]], ids=["made to fit", "as described"])
+@pytest.mark.timeout(400)  # torch is loaded by several processes, beside whatever else runs
+@pytest.mark.parametrize("options", BOTH, ids=["made to fit", "as described"])
 def test_ctrl_c_ends_cleanly(tmp_path: Path, options: list[str]) -> None:
     child = started(tmp_path, *SMALL, *options, "--steps", "1000000")
     try:
         assert child.stdout is not None
         assert "iteration 1" in child.stdout.readline()
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to all processes
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=300)
     except BaseException:
         os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
@@ -353,4 +364,4 @@ def test_ctrl_c_ends_cleanly(tmp_path: Path, options: list[str]) -> None:
     assert "stopped after" in out
     assert "Traceback" not in err
     wait_until_gone(child.pid)
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert left_in(tmp_path) == []

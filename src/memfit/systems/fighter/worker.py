@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import signal
 from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -86,6 +87,7 @@ def uninterrupted() -> Iterator[None]:
 
     The main process hears it, and closes the others in order.
     """
+    resource_tracker.ensure_running()  # first, since starting it takes the signal back
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
