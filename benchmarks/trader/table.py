@@ -20,7 +20,8 @@ def write(results: Path) -> None:
         (
             "`python -m benchmarks.trader STAGE` measures these (`peaks`, `threads`, `growth`, "
             "`study`, `learning`, then `table`) on a machine with 2 cores and 24 GiB, CPU only. "
-            "Each run is a process of its own; its peak is the PSS of its tree, looked at from outside, with pages of shared files counted once."
+            "Each run is a process of its own; its peak is the PSS of its tree, looked at from "
+            "outside, with pages of shared files counted once."
         ),
         *_peaks(parts["peaks"]),
         *_threads(parts["threads"]),

@@ -93,9 +93,13 @@ def _run(training: Any, guard: Guard, settings: Settings, say: Say) -> tuple[int
     try:
         for result in training.train():
             done, cut = result.number, cut + result.cut
+            returned = (
+                f"mean return {result.mean_return:+.2f} % of {result.episodes} episodes"
+                if result.episodes
+                else "no episode ended"
+            )
             say(
-                f"iteration {done}: mean return {result.mean_return:+.2f} % of "
-                f"{result.episodes} episodes, losses {result.actor_loss:.3f} (actor) "
+                f"iteration {done}: {returned}, losses {result.actor_loss:.3f} (actor) "
                 f"{result.critic_loss:.3f} (critic), {result.seconds:.1f} s"
             )
             guard.new_rollout()
