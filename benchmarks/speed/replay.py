@@ -118,7 +118,7 @@ def _wrong_samples(buffers: dict[str, Any]) -> dict[str, int]:
 
 def _thousand(seen: Any, starts: Any) -> dict[str, int]:
     """Many cuts: every next observation at them, compared."""
-    limit = max(2, len(seen) // 1_050)
+    limit = max(2, len(seen) // 1_400)
     moves = Transitions(seen, starts, limit)
     buffer: Any = WindowReplayBuffer(len(seen), SPACE, ACTIONS, "cpu")
     cuts = filled(buffer, moves, len(seen))
