@@ -20,7 +20,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecFrameStack, VecTransposeImage
 
 from memfit.errors import UsageError
-from memfit.systems.fighter.__main__ import main
+from memfit.systems.fighter.__main__ import arguments, main, steps_of
 from memfit.systems.fighter.env import FighterEnv
 from memfit.systems.fighter.fitted import buffer_of
 from memfit.systems.fighter.micro_ppo import MicroPPO
@@ -155,6 +155,21 @@ def test_light_workers_load_no_torch_and_are_gone_when_closed() -> None:
     assert not any(process.is_alive() for process in env.processes)
 
 
+def test_a_worker_that_dies_ends_the_training(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = LightVecEnv.step_async
+
+    def killing(self: LightVecEnv, actions: Any) -> None:
+        self.processes[1].kill()
+        self.processes[1].join()
+        step(self, actions)
+
+    monkeypatch.setattr(LightVecEnv, "step_async", killing)
+    assert main([*SMALL, "--n-envs", "2"]) == 1
+    assert "error: a worker ended in the middle of a game" in capsys.readouterr().err
+
+
 def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no ROM"):
         LightVecEnv(Game(rom=tmp_path / "none.gb"), 1)
@@ -191,6 +206,15 @@ def test_storage_changes_no_number_of_a_training() -> None:
 def learned_from(model: PPO) -> list[torch.Tensor]:
     model.learn(64)
     return [parameter.detach().clone() for parameter in model.policy.parameters()]
+
+
+def test_iterations_stand_for_steps() -> None:
+    options = arguments(["--iterations", "3", "--n-envs", "2", "--n-steps", "5"])
+    assert steps_of(options) == 30
+    with pytest.raises(SystemExit):
+        arguments(["--iterations", "3", "--steps", "5"])
+    with pytest.raises(UsageError, match="--iterations is 0: give 1 or more"):
+        steps_of(arguments(["--iterations", "0"]))
 
 
 def test_the_assessments_own_numbers() -> None:
@@ -339,6 +363,7 @@ def test_output_is_where_it_was_asked_for(tmp_path: Path) -> None:
     out, err = ended(started(tmp_path, *SMALL, *options, "--rom", str(CARTRIDGE)))
     assert err == "note: no addresses of health are known for this ROM, so every reward is 0\n"
     assert "policy written to kept/fighter.zip" in out
+    assert re.search(r"iteration 2: .*\(\+0\.000 evaluated\)", out) and out.count("evaluated") == 1
     made = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
     names = ("fighter.zip", "fighter_16_steps.zip", "fighter_8_steps.zip")
     assert made == [f"kept/{name}" for name in names]  # PPO has no replay buffer to save

@@ -8,10 +8,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from memfit.errors import MemfitError, UsageError
+from memfit.errors import MemfitError, TargetFailed, UsageError
 from memfit.systems.fighter.cartridge import read_addresses, read_cartridge
 from memfit.systems.fighter.memory import peak_of_tree
-from memfit.systems.fighter.settings import BATCH_SIZE, FRAMES, SAVE_FREQ, Game, Settings
+from memfit.systems.fighter.settings import (
+    BATCH_SIZE,
+    FRAMES,
+    SAVE_FREQ,
+    Game,
+    Settings,
+    at_least_one,
+)
 from memfit.units import format_bytes
 
 DESCRIPTION = """\
@@ -64,7 +71,11 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         default=default.n_epochs,
         help="times a sample is learned (%(default)s)",
     )
-    add("--steps", type=int, default=default.steps, help="timesteps of all envs (%(default)s)")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument(
+        "--steps", type=int, default=default.steps, help="timesteps of all envs (%(default)s)"
+    )
+    length.add_argument("--iterations", type=int, help="rollouts, each then learned, in its place")
     add("--learning-rate", type=float, default=default.learning_rate)
     add(
         "--entropy", type=float, default=default.entropy, help="weight of the entropy (%(default)s)"
@@ -121,7 +132,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         batch_size=options.batch_size,
         micro_batch=options.micro_batch,
         n_epochs=options.epochs,
-        steps=options.steps,
+        steps=steps_of(options),
         learning_rate=options.learning_rate,
         entropy=options.entropy,
         seed=options.seed,
@@ -140,6 +151,14 @@ def settings_of(options: argparse.Namespace) -> Settings:
     if settings.output is not None:
         make_directory(settings.output)
     return settings
+
+
+def steps_of(options: argparse.Namespace) -> int:
+    """Timesteps of the whole training."""
+    if options.iterations is None:
+        return int(options.steps)
+    at_least_one("iterations", options.iterations)
+    return int(options.iterations * max(1, options.n_envs) * max(1, options.n_steps))
 
 
 def device_of(name: str) -> str:
@@ -199,6 +218,8 @@ def run(options: argparse.Namespace) -> int:
             returns = "no episode has ended"
             if result.mean_return is not None:
                 returns = f"mean return {result.mean_return:+.3f}"
+            if result.evaluated is not None:
+                returns += f" ({result.evaluated:+.3f} evaluated)"
             say(
                 f"iteration {result.number}: {result.steps:,} steps, {returns}, "
                 f"reward {result.reward:+.2f} in 1,000 steps, {result.seconds:.1f} s"
@@ -208,6 +229,11 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         say(f"stopped after {done} of {settings.iterations:,} iterations")
         code = 130
+    except (EOFError, ConnectionError):
+        raise TargetFailed(
+            "a worker ended in the middle of a game, perhaps for want of memory: "
+            "give fewer --n-envs"
+        ) from None
     finally:
         main_bytes, workers = peak_of_tree()
         training.close()

@@ -57,14 +57,13 @@ class Fitted(Training):
     def _evaluate(self, settings: Settings, every: int) -> None:
         """Passed on, and with an env of its own, so that no step of the training is disturbed."""
         self.envs.append(light_env(settings.game, 1))
-        self.callbacks.append(
-            EvalCallback(
-                self.envs[-1],
-                eval_freq=every * settings.n_steps,
-                n_eval_episodes=EVAL_EPISODES,
-                verbose=0,
-            )
+        self.evaluation = EvalCallback(
+            self.envs[-1],
+            eval_freq=every * settings.n_steps,
+            n_eval_episodes=EVAL_EPISODES,
+            verbose=0,
         )
+        self.callbacks.append(self.evaluation)
 
     def before_iteration(self) -> None:
         """Envs begin anew by themselves, when a match is over."""

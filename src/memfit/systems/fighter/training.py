@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList, CheckpointCallback
+from stable_baselines3.common.callbacks import (
+    BaseCallback,
+    CallbackList,
+    CheckpointCallback,
+    EvalCallback,
+)
 from stable_baselines3.common.logger import Logger
 
 from memfit.systems.fighter.settings import Settings
@@ -27,6 +32,7 @@ class Iteration:
     mean_return: float | None  # of the last 100 episodes that ended; None before the first
     reward: float  # of all envs in this rollout, a thousand steps
     seconds: float
+    evaluated: float | None = None  # the mean return of an evaluation, where there was one
 
 
 class Progress(BaseCallback):
@@ -49,6 +55,7 @@ class Training(ABC):
     """A training that yields after every iteration; `close` ends its workers."""
 
     model: PPO
+    evaluation: EvalCallback | None = None
 
     def __init__(self, settings: Settings, report: Report = lambda stage, share: None) -> None:
         self.settings = settings
@@ -76,9 +83,16 @@ class Training(ABC):
                 mean_return=float(np.mean(ended)) if ended else None,
                 reward=float(rewards.mean()) * 1000,
                 seconds=time.perf_counter() - started,
+                evaluated=self._evaluated(number),
             )
         if settings.output is not None:
             self.model.save(settings.output / "fighter.zip")
+
+    def _evaluated(self, number: int) -> float | None:
+        every = self.settings.eval_every
+        if self.evaluation is None or every is None or number % every:
+            return None
+        return float(self.evaluation.last_mean_reward)
 
     @abstractmethod
     def before_iteration(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecMonitor, VecTransposeImage
 
-from memfit.errors import TargetFailed, UsageError
+from memfit.errors import UsageError
 from memfit.systems.fighter import worker
 from memfit.systems.fighter.settings import FRAME_STACK, Game
 
@@ -45,13 +45,7 @@ class LightVecEnv(VecEnv):
         self.reset_infos: list[dict[str, Any]] = [{} for _ in range(n_envs)]
 
     def _receive(self, remote: Any) -> Any:
-        try:
-            answer = remote.recv()
-        except (EOFError, ConnectionError):
-            raise TargetFailed(
-                "a worker ended in the middle of a game, perhaps for want of memory: "
-                "give fewer --n-envs"
-            ) from None
+        answer = remote.recv()
         if isinstance(answer, UsageError):
             raise answer
         return answer
