@@ -18,6 +18,7 @@ RESULTS = Path(__file__).parent / "results"
 CALM = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
 DESCRIBED_ENVS, FITTED_ENVS = (2, 10), (2, 402)
 GRAPH_CHANGES = ("views", "shared_levels", "shared_graphs", "lazy_graphs", "shared_spaces")
+WITHOUT_ENVS = (2, 42)
 WORKER_ENVS = (1, 3)
 TRAINING_ENVS = (2, 8)
 
@@ -65,6 +66,15 @@ def costs() -> None:
     found["graphs"]["fitted"] = slope(FITTED_ENVS, *arrays, "--changes", "all")
     found["graphs"]["numbered"] = slope(FITTED_ENVS, "--graphs", "number", "--changes", "all")
     keep("costs", found)
+
+
+def without() -> None:
+    """What one environment costs with all changes but one: what that one is still needed for."""
+    from memfit.systems.ninja.settings import Memory
+
+    found = {name: slope(WITHOUT_ENVS, "--without", name) for name in Memory.names()}
+    found["fitted"] = slope(WITHOUT_ENVS, "--changes", "all")
+    keep("without", found)
 
 
 def workers() -> None:
@@ -132,6 +142,7 @@ def main() -> None:
     """Run one stage."""
     stages = {
         "costs": costs,
+        "without": without,
         "workers": workers,
         "training": training,
         "profiler": profiler,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memfit.systems.ninja.env import NinjaEnv
 from memfit.systems.ninja.settings import EnvironmentConfig, Memory, Training
 
-STEPS = 30
+STEPS = 6
 
 
 def pss(pid: int) -> int:
@@ -70,6 +71,7 @@ def main() -> None:
     """Print the result as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--changes", default="", help="comma-separated; `all` is made to fit")
+    parser.add_argument("--without", help="all changes but this one")
     parser.add_argument("--n-envs", type=int, required=True)
     parser.add_argument("--level", default="climb")
     parser.add_argument("--graphs", default="none")
@@ -77,6 +79,8 @@ def main() -> None:
     options = parser.parse_args()
     names = [name for name in options.changes.split(",") if name]
     memory = Memory.fitted(reuse=True) if names == ["all"] else Memory.only(*names)
+    if options.without:
+        memory = replace(Memory.fitted(reuse=True), **{options.without: False})
     config = EnvironmentConfig(memory=memory, levels=(options.level,), graphs=options.graphs)
     if options.workers:
         result = in_workers(config, options.n_envs, options.workers)

@@ -71,15 +71,15 @@ def test_the_exit_opens_with_the_switch() -> None:
     while not world.over:
         total += world.step(LEFT)
     assert world.won and not world.dead
-    assert total == pytest.approx(1.0 + 0.5 + 1.0 - 0.001 * world.steps)
+    assert total == pytest.approx(3.0 + 0.5 + 1.0 - 0.005 * world.steps)
 
 
 def test_an_armed_mine_kills() -> None:
-    world = world_of("@.*..SE\n#######")
-    total = 0.0
+    world = world_of("@.*" + "." * 35 + "SE\n" + "#" * 40)
+    rewards = []
     while not world.over:
-        total += world.step(RIGHT)
-    assert world.dead and not world.won and total < 0
+        rewards.append(world.step(RIGHT))
+    assert world.dead and not world.won and rewards[-1] < -0.3
 
 
 def test_a_toggle_mine_arms_once_it_is_left() -> None:

@@ -18,9 +18,9 @@ from memfit.systems.ninja.world import ARMED, World
 
 Colour = tuple[int, int, int]
 NOTHING: Colour = (255, 0, 255)
-AIR: Colour = (24, 26, 38)
-ROCK: Colour = (112, 118, 130)
-EDGE: Colour = (150, 156, 168)
+AIR: Colour = (0, 0, 0)
+ROCK: Colour = (36, 38, 44)
+EDGE: Colour = (72, 76, 84)
 POSES = 72  # pictures of the running ninja
 
 
@@ -84,10 +84,10 @@ def sprites() -> dict[str, Sprite]:
 def pose(number: int) -> pygame.Surface:
     """The ninja; the first pose is the one that observations show."""
     surface = _blank(18, 18)
-    pygame.draw.rect(surface, (235, 235, 240), (2, 0, 14, 14))
+    pygame.draw.rect(surface, (150, 152, 160), (2, 0, 14, 14))
     swing = number % 12 - 6 if number else 0
-    pygame.draw.line(surface, (235, 235, 240), (8, 13), (8 + swing, 17), 2)
-    pygame.draw.line(surface, (235, 235, 240), (9, 13), (9 - swing, 17), 2)
+    pygame.draw.line(surface, (150, 152, 160), (8, 13), (8 + swing, 17), 2)
+    pygame.draw.line(surface, (150, 152, 160), (9, 13), (9 - swing, 17), 2)
     return surface
 
 

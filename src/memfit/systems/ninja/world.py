@@ -13,8 +13,9 @@ MINE_REACH = HALF + 5
 SWITCH_REACH = HALF + 6
 EXIT_REACH = HALF + 9
 
-# What is earned: the way to the goal sums to 1, whatever its length.
-SWITCH_REWARD, EXIT_REWARD, MINE_REWARD, STEP_REWARD = 0.5, 1.0, -0.5, -0.001
+# What is earned: the whole way, whatever its length, is worth more than its goals, so that most
+# of a return comes step by step.
+WAY_REWARD, SWITCH_REWARD, EXIT_REWARD, MINE_REWARD, STEP_REWARD = 3.0, 0.5, 1.0, -0.5, -0.005
 
 UNTOUCHED, TOUCHED, ARMED = 0, 1, 2
 
@@ -68,7 +69,7 @@ class World:
                 reward += EXIT_REWARD
                 break
         left = 0 if self.won else self._way_left()
-        reward += (self.left - left) / self.whole
+        reward += WAY_REWARD * (self.left - left) / self.whole
         self.left = left
         return reward
 
