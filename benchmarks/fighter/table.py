@@ -10,7 +10,7 @@ from typing import Any
 GIB, MIB = 1 << 30, 1 << 20
 TARGET = Path(__file__).parent / "README.md"
 MARGIN = 0.5  # by which a trained policy must beat random actions; a full bar of health is 1
-NOT_YET = "\nNot measured yet: `make bench-fighter`.\n"
+NOT_YET = "\n\nNot measured yet: `make bench-fighter`.\n"
 
 
 def write(results: Path) -> None:
@@ -181,5 +181,7 @@ HEAD = """\
 # The fighter system as described and made to fit
 
 `make bench-fighter` measures these on a machine with 2 cores and 24 GiB, CPU only. Each run is a \
-process tree of its own; its peak is the sum of the PSS of all its processes, sampled from outside.
+process tree of its own; its peak is the sum of the PSS of all its processes, sampled from outside. \
+Other trainings ran on the machine at that time: of pages of torch's own files, which they share, \
+each process counts a part only, and times are several times those of an idle machine.
 """
