@@ -181,7 +181,7 @@ HEAD = """\
 # The fighter system as described and made to fit
 
 `make bench-fighter` measures these on a machine with 2 cores and 24 GiB, CPU only. Each run is a \
-process tree of its own; its peak is the sum of the PSS of all its processes, sampled from outside. \
+process tree of its own; its peak is the sum of the PSS of all its processes, seen from outside. \
 Other trainings ran on the machine at that time: of pages of torch's own files, which they share, \
 each process counts a part only, and times are several times those of an idle machine.
 """
