@@ -8,7 +8,8 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test demo bench-accuracy bench-explain bench-forecast bench-scale clean
+.PHONY: help install lint types test demo bench-accuracy bench-explain bench-forecast bench-scale bench-speed \
+	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +52,25 @@ bench-forecast: install  ## forecasts of synthetic runs: told right, and within 
 bench-scale: install  ## how many agents fit, as described and made to fit, up to a million (long)
 	for stage in slopes learning million table; do \
 		$(BIN)/python -m benchmarks.scale $$stage || exit 1; \
+	done
+
+bench-speed: install  ## parts that make it fit: bytes and times beside those they replace (long)
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt ale-py
+	$(BIN)/python -m benchmarks.speed all
+
+bench-fighter: install  ## the fighter system: peaks and learning (long)
+	for stage in emulator moments peaks learning whole table; do \
+		$(BIN)/python -m benchmarks.fighter $$stage || exit 1; \
+	done
+
+bench-ninja: install  ## the ninja system: what an environment costs, changes alone, learning (long)
+	for stage in costs without workers training profiler learning table; do \
+		$(BIN)/python -m benchmarks.ninja $$stage || exit 1; \
+	done
+
+bench-trader: install  ## the trader system: peaks, growth, threads, a study, learning (long)
+	for stage in peaks growth threads study learning table; do \
+		$(BIN)/python -m benchmarks.trader $$stage || exit 1; \
 	done
 
 clean:  ## remove .venv, caches and build output

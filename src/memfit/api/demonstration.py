@@ -101,6 +101,29 @@ _SYSTEMS = {
             values=(2_000, 20_000),
         ),
     ),
+    "fighter": (
+        _Variant(
+            name="as described",
+            spec="fighter.toml",
+            knob="n_steps",
+            options=(
+                *("--n-steps", "{value}", "--as-described", "--batch-size", "64"),
+                *("--epochs", "1", "--iterations", "2", "--quiet"),
+            ),
+            values=(64, 256),
+            knobs={"batch_size": 64},
+        ),
+        _Variant(
+            name="made to fit",
+            spec="fighter-fit.toml",
+            knob="n_steps",
+            options=(
+                *("--n-steps", "{value}", "--batch-size", "64"),
+                *("--epochs", "1", "--iterations", "2", "--quiet"),
+            ),
+            values=(64, 512),
+        ),
+    ),
 }
 
 
