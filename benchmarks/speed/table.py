@@ -81,7 +81,7 @@ def ppo(found: Any) -> str:
             "run a process of its own; the most that was resident, median of runs. Asked: lower "
             "by the flatten copy and half of three minibatches.\n"
         ),
-        "| minibatch | runs of each | stable-baselines3 | memfit | lower by | asked | same parameters |",
+        "| minibatch | runs | stable-baselines3 | memfit | lower by | asked | same parameters |",
         "|--:|--:|--:|--:|--:|---|---|",
     ]
     for batch, one in found.items():
@@ -91,7 +91,8 @@ def ppo(found: Any) -> str:
         asked = f"{one['asked'] / MB:.1f} MB: {met(one['lower_by'] >= one['asked'])}"
         same = "to the bit" if one["same_parameters"] else "**no**"
         lines.append(
-            f"| {batch} | {len(one['peaks'][BASE])} | {peaks[BASE]:.0f} MB | {peaks['memfit']:.0f} MB "
+            f"| {batch} | {len(one['peaks'][BASE])} "
+            f"| {peaks[BASE]:.0f} MB | {peaks['memfit']:.0f} MB "
             f"| {one['lower_by'] / MB:.1f} MB | {asked} | {same} |"
         )
     return "\n".join([*lines, ""])
