@@ -55,7 +55,7 @@ bench-scale: install  ## how many agents fit, as described and made to fit, up t
 	done
 
 bench-speed: install  ## parts that make it fit: bytes and times beside those they replace (long)
-	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt ale-py
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt ale-py opencv-python-headless
 	$(BIN)/python -m benchmarks.speed all
 
 bench-fighter: install  ## the fighter system: peaks and learning (long)
