@@ -124,6 +124,28 @@ _SYSTEMS = {
             values=(64, 512),
         ),
     ),
+    "trader": (
+        _Variant(
+            name="as described",
+            spec="trader.toml",
+            knob="steps",
+            options=(
+                *("--steps", "{value}", "--as-described", "--trials", "0", "--workers", "0"),
+                *("--iterations", "2", "--epochs", "2", "--quiet"),
+            ),
+            values=(4_096, 32_768),
+        ),
+        _Variant(
+            name="made to fit",
+            spec="trader-fit.toml",
+            knob="steps",
+            options=(
+                *("--steps", "{value}", "--trials", "0", "--workers", "0"),
+                *("--iterations", "2", "--epochs", "1", "--quiet"),
+            ),
+            values=(4_096, 262_144),
+        ),
+    ),
 }
 
 

@@ -15,7 +15,8 @@ def demo(
         str | None,
         typer.Argument(
             metavar="[SYSTEM]",
-            help="A reference system: drone. Without one, a small stable-baselines3 training.",
+            help="A reference system: drone, fighter, ninja or trader. Without one, a small "
+            "stable-baselines3 training.",
             show_default=False,
         ),
     ] = None,
