@@ -133,7 +133,7 @@ _SYSTEMS = {
                 *("--steps", "{value}", "--as-described", "--trials", "0", "--workers", "0"),
                 *("--iterations", "2", "--epochs", "2", "--quiet"),
             ),
-            values=(4_096, 32_768),
+            values=(4_096, 16_384),
         ),
         _Variant(
             name="made to fit",
@@ -143,7 +143,7 @@ _SYSTEMS = {
                 *("--steps", "{value}", "--trials", "0", "--workers", "0"),
                 *("--iterations", "2", "--epochs", "1", "--quiet"),
             ),
-            values=(4_096, 262_144),
+            values=(4_096, 65_536),
         ),
     ),
 }
