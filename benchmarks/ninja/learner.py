@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from math import isnan
 from statistics import mean, stdev
 
 import torch
@@ -20,10 +21,11 @@ def main() -> None:
     torch.set_num_threads(1)  # the same sums on every machine
     config = EnvironmentConfig.for_parallel_training(levels=(LEVEL,), max_steps=MAX_STEPS)
     settings = Training(env=config, n_envs=8, steps=STEPS, seed=SEED)
-    rollouts: list[dict[str, float]] = []
+    rollouts: list[dict[str, float | None]] = []
 
     def told(rollout: Rollout) -> None:
-        rollouts.append({"steps": rollout.steps, "mean_return": round(rollout.mean_return, 3)})
+        known = None if isnan(rollout.mean_return) else round(rollout.mean_return, 3)
+        rollouts.append({"steps": rollout.steps, "mean_return": known})
         print(f"{rollout.steps} steps: {rollout.mean_return:+.2f}", file=sys.stderr, flush=True)
 
     begun = time.process_time()
