@@ -124,6 +124,25 @@ _SYSTEMS = {
             values=(64, 512),
         ),
     ),
+    "ninja": (
+        _Variant(
+            name="as described",
+            spec="ninja.toml",
+            knob="n_envs",
+            options=(
+                *("--n-envs", "{value}", "--as-described"),
+                *("--steps", "1024", "--epochs", "1", "--quiet"),
+            ),
+            values=(2, 8),
+        ),
+        _Variant(
+            name="made to fit",
+            spec="ninja-fit.toml",
+            knob="n_envs",
+            options=("--n-envs", "{value}", "--steps", "4096", "--epochs", "1", "--quiet"),
+            values=(8, 64),
+        ),
+    ),
     "trader": (
         _Variant(
             name="as described",
