@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test demo bench-accuracy bench-explain bench-forecast bench-scale bench-speed \
+.PHONY: help install lint types test test-slow demo bench-accuracy bench-explain bench-forecast bench-scale bench-speed \
 	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
@@ -32,6 +32,9 @@ types: install  ## mypy, strict
 
 test: lint types  ## everything that CI runs
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-slow: install  ## whole programs of the reference systems, which make test leaves out
+	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
 demo: install  ## plan a real training, run it a little, show predicted beside measured
 	$(BIN)/memfit demo

@@ -18,7 +18,7 @@ from benchmarks.explain import table
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-STEPS = 300_000
+STEPS = 130_000
 EXPLANATIONS = 1000
 LARGE = 20 * 10**9
 TIMES = 5

@@ -69,8 +69,8 @@ def _thousand(found: dict[str, Any]) -> str:
             f"| {name} | {r['explanations']:,} | {r['exit_code']} | {same} | "
             f"{r['seconds'] / mean:.2f} | {'' if hold is None else f'{1000 * hold:.0f}'} |"
         )
-    right = all(
-        r["explanations"] >= 1000 and not r["exit_code"] and r["digest"] == alone[0]["digest"]
+    right = found["watched"]["explanations"] >= 1000 and all(
+        not r["exit_code"] and r["digest"] == alone[0]["digest"]
         for r in (found["watched"], found["listened"])
     )
     return "\n".join(

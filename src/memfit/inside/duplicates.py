@@ -198,15 +198,15 @@ class _Search:
             size = view.shape[axis]
             alike = looked = 0
             for at in rows:
+                if self.over:
+                    return False
                 before, now = view[at], view[at + 1]
-                kept = self.numpy.take(now, range(size - step), axis=axis - 1)
-                moved = self.numpy.take(before, range(step, size), axis=axis - 1)
+                kept = _along(now, axis - 1, 0, size - step)
+                moved = _along(before, axis - 1, step, size)
                 cells, others = _flat(kept, axis), _flat(moved, axis)
                 # A picture that stands still repeats in place, which is no window.
-                differs = (
-                    _flat(self.numpy.take(before, range(size - step), axis=axis - 1), axis)
-                    != others
-                ).any(axis=1)
+                still = _along(before, axis - 1, 0, size - step)
+                differs = (_flat(still, axis) != others).any(axis=1)
                 alike += int(((cells == others).all(axis=1) & differs).sum())
                 looked += int(differs.sum())
                 if looked >= 8 and not alike:
@@ -293,6 +293,11 @@ def _cells(view: Any, at: int) -> Any:
     """The row of one step as one line for each environment."""
     row = view[at]
     return row.reshape(len(row), -1) if row.ndim > 1 else row.reshape(1, -1)
+
+
+def _along(row: Any, axis: int, begin: int, end: int) -> Any:
+    """A stretch of a row along one of its axes, without a copy."""
+    return row[(slice(None),) * axis + (slice(begin, end),)]
 
 
 def _flat(part: Any, axis: int) -> Any:

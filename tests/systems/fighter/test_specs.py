@@ -45,6 +45,7 @@ def test_the_other_spec_is_the_system_made_to_fit() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     ("name", "small"), [("fighter.toml", "batch_size=16"), ("fighter-fit.toml", "micro_batch=16")]

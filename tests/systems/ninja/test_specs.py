@@ -46,6 +46,7 @@ def test_a_spec_has_the_spaces_and_knobs_of_its_training(
     assert (knobs["n_epochs"], knobs["total_timesteps"]) == (default.epochs, default.steps)
 
 
+@pytest.mark.slow
 @pytest.mark.truth
 @pytest.mark.parametrize("name", SPECS)
 def test_a_spec_can_be_planned(name: str) -> None:

@@ -110,6 +110,7 @@ def test_a_study_prunes_what_does_not_fit_and_says_why(base: estimate.Base) -> N
     assert set(tree(os.getpid())) <= before
 
 
+@pytest.mark.slow
 def test_trials_run_side_by_side_as_far_as_they_fit(base: estimate.Base) -> None:
     own = memory_of([os.getpid()])
     share = estimate.share_bytes(SMALL, base)
@@ -182,6 +183,7 @@ def test_a_limit_below_the_smallest_trial_is_refused() -> None:
     assert set(tree(os.getpid())) <= before
 
 
+@pytest.mark.slow
 def test_a_study_prints_its_table_and_leaves_no_file(tmp_path: Path) -> None:
     done = program(
         *("--trials", "2", "--iterations", "1", "--epochs", "1", "--width", "64"),
@@ -196,6 +198,7 @@ def test_a_study_prints_its_table_and_leaves_no_file(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_described_rollout_that_never_ends_grows_to_its_limit(tmp_path: Path) -> None:
     done = program(
         *("--trials", "0", "--as-described", "--never-done", "--workers", "0"),
@@ -210,6 +213,7 @@ def test_a_described_rollout_that_never_ends_grows_to_its_limit(tmp_path: Path) 
     assert 2_000 < bytes_a_step < 20_000
 
 
+@pytest.mark.slow
 def test_the_same_env_made_to_fit_holds_what_it_held(tmp_path: Path) -> None:
     def peak(*options: str) -> int:
         done = program(
