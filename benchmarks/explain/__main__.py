@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import subprocess
 import sys
 import time
@@ -15,6 +13,7 @@ from tests.truth.running import NAMES, running, tree_pss
 
 import memfit
 from benchmarks.explain import table
+from benchmarks.stages import keep, run_stage, say
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -50,7 +49,7 @@ def processes() -> None:
                 )
         steady = min(readings, key=lambda r: abs(r["changed_bytes"]))
         found.append({"name": name, **steady, "seconds": median(r["seconds"] for r in readings)})
-    keep("processes", found)
+    keep(RESULTS, "processes", found)
 
 
 def thousand() -> None:
@@ -58,11 +57,11 @@ def thousand() -> None:
     found: dict[str, Any] = {"alone": [], "watched": None, "listened": None}
     found["alone"].append(train(explanations=0))
     found["watched"] = train(explanations=EXPLANATIONS)
-    keep("thousand", found)
+    keep(RESULTS, "thousand", found)
     found["alone"].append(train(explanations=0))
-    keep("thousand", found)
+    keep(RESULTS, "thousand", found)
     found["listened"] = train(explanations=EXPLANATIONS, inside=True)
-    keep("thousand", found)
+    keep(RESULTS, "thousand", found)
 
 
 def train(*, explanations: int, inside: bool = False) -> dict[str, Any]:
@@ -111,7 +110,7 @@ def large() -> None:
         for _ in range(TIMES):
             explanation = memfit.explain(process.pid)
             seconds.append(explanation.seconds)
-        keep("large", {"pss_bytes": explanation.pss_bytes, "seconds": seconds})
+        keep(RESULTS, "large", {"pss_bytes": explanation.pss_bytes, "seconds": seconds})
     finally:
         process.stdin.close()
         process.wait(60)
@@ -138,16 +137,7 @@ def inside() -> None:
                     "holders": [[h.path, h.bytes] for h in view.holders[:3]],
                 }
             )
-    keep("inside", found)
-
-
-def keep(stage: str, data: Any) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{stage}.json").write_text(json.dumps(data, indent=1) + "\n")
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    keep(RESULTS, "inside", found)
 
 
 STAGES = {
@@ -160,9 +150,8 @@ STAGES = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.explain", description=__doc__)
-    parser.add_argument("stage", choices=STAGES)
-    STAGES[parser.parse_args().stage]()
+    """Run one stage."""
+    run_stage("explain", __doc__, STAGES)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from benchmarks.accuracy.child import Run, run
 from benchmarks.fighter import table
+from benchmarks.stages import keep, run_stage, say
 
 RESULTS = Path(__file__).parent / "results"
 GIB = 1 << 30
@@ -76,7 +76,7 @@ def peaks() -> None:
             ]
             done = fighter(*options)
             found.append(result(done, training=training, n_steps=n_steps, batch_size=batch))
-    keep("peaks", found)
+    keep(RESULTS, "peaks", found)
 
 
 def whole() -> None:
@@ -85,7 +85,7 @@ def whole() -> None:
     say(f"made to fit, n_steps {n_steps}, batch {batch}")
     options = ["--n-steps", n_steps, "--batch-size", batch, "--epochs", 1, "--device", "cpu"]
     done = fighter(*options, "--steps", 2 * n_steps, "--quiet", limit_seconds=3600)
-    keep("whole", result(done, n_steps=n_steps, batch_size=batch))
+    keep(RESULTS, "whole", result(done, n_steps=n_steps, batch_size=batch))
 
 
 def moments() -> None:
@@ -99,13 +99,13 @@ def moments() -> None:
         say(f"moments {training}, n_steps {n_steps}, batch {batch}")
         done = fighter(training, n_steps, batch, module="benchmarks.fighter.moments")
         found.append(json.loads(done.stdout.strip().splitlines()[-1]))
-    keep("moments", found)
+    keep(RESULTS, "moments", found)
 
 
 def emulator() -> None:
     """The emulator with our game, alone in a process."""
     done = fighter(module="benchmarks.fighter.alone")
-    keep("emulator", json.loads(done.stdout.strip().splitlines()[-1]))
+    keep(RESULTS, "emulator", json.loads(done.stdout.strip().splitlines()[-1]))
 
 
 def learning() -> None:
@@ -113,7 +113,7 @@ def learning() -> None:
     options = [text for name, value in LEARNING.items() for text in (f"--{name}", value)]
     say(f"{LEARNING['steps']:,} steps")
     done = fighter(*options, "--quiet", "--device", "cpu", limit_seconds=3600)
-    keep("learning", result(done, settings=LEARNING, random_returns=random_returns()))
+    keep(RESULTS, "learning", result(done, settings=LEARNING, random_returns=random_returns()))
 
 
 def random_returns(episodes: int = 100) -> list[float]:
@@ -134,17 +134,6 @@ def random_returns(episodes: int = 100) -> list[float]:
     return returns
 
 
-def keep(name: str, value: Any) -> None:
-    """Write a result."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(value, indent=1) + "\n")
-
-
-def say(text: str) -> None:
-    """Print a line of progress."""
-    print(text, file=sys.stderr, flush=True)
-
-
 def main() -> None:
     """Run one stage."""
     stages = {
@@ -154,13 +143,7 @@ def main() -> None:
         "learning": learning,
         "whole": whole,
     }
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fighter", description=__doc__)
-    parser.add_argument("stage", choices=[*stages, "table"])
-    stage = parser.parse_args().stage
-    if stage == "table":
-        table.write(RESULTS)
-    else:
-        stages[stage]()
+    run_stage("fighter", __doc__, {**stages, "table": lambda: table.write(RESULTS)})
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 
 from benchmarks.accuracy.child import run
 from benchmarks.ninja import table
+from benchmarks.stages import keep, run_stage, say
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results"
@@ -71,7 +71,7 @@ def costs() -> None:
         "plain": [slope(DESCRIBED_ENVS)["env_bytes"] for _ in range(REPEATS)],
         "graphs": [slope(DESCRIBED_ENVS, *arrays)["env_bytes"] for _ in range(REPEATS)],
     }
-    keep("costs", found)
+    keep(RESULTS, "costs", found)
 
 
 def without() -> None:
@@ -80,7 +80,7 @@ def without() -> None:
 
     found = {name: slope(WITHOUT_ENVS, "--without", name) for name in Memory.names()}
     found["fitted"] = slope(WITHOUT_ENVS, "--changes", "all")
-    keep("without", found)
+    keep(RESULTS, "without", found)
 
 
 def workers() -> None:
@@ -90,7 +90,7 @@ def workers() -> None:
         for method in ("fork", "forkserver"):
             name = f"{'fitted' if changes else 'described'} {method}"
             found[name] = slope(WORKER_ENVS, "--changes", changes, "--workers", method)
-    keep("workers", found)
+    keep(RESULTS, "workers", found)
 
 
 def training() -> None:
@@ -119,29 +119,18 @@ def training() -> None:
                 raise SystemExit(f"{name}: {done.complaint()}")
             say(f"{name}, {n_envs} environments: {done.peak.pss / 2**20:.0f} MiB")
             found[name].append({"n_envs": n_envs, "peak_bytes": done.peak.pss})
-    keep("training", found)
+    keep(RESULTS, "training", found)
 
 
 def profiler() -> None:
     """How much profilers themselves grow."""
     cases = (("none", 1), ("kept", 20), ("kept", 200), ("readings", 20), ("readings", 2000))
-    keep("profiler", [child("snapshots", way, snapshots) for way, snapshots in cases])
+    keep(RESULTS, "profiler", [child("snapshots", way, snapshots) for way, snapshots in cases])
 
 
 def learning() -> None:
     """Whether it learns: a seeded training, beside actions drawn at random."""
-    keep("learning", child("learner", seconds=3600))
-
-
-def keep(name: str, value: Any) -> None:
-    """Write a result."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(value, indent=1) + "\n")
-
-
-def say(text: str) -> None:
-    """Print a line of progress."""
-    print(text, file=sys.stderr, flush=True)
+    keep(RESULTS, "learning", child("learner", seconds=3600))
 
 
 def main() -> None:
@@ -154,13 +143,7 @@ def main() -> None:
         "profiler": profiler,
         "learning": learning,
     }
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ninja", description=__doc__)
-    parser.add_argument("stage", choices=[*stages, "table"])
-    stage = parser.parse_args().stage
-    if stage == "table":
-        table.write(RESULTS)
-    else:
-        stages[stage]()
+    run_stage("ninja", __doc__, {**stages, "table": lambda: table.write(RESULTS)})
 
 
 if __name__ == "__main__":

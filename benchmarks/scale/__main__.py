@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy.child import Run, run
 from benchmarks.scale import table
+from benchmarks.stages import keep, run_stage, say
 
 RESULTS = Path(__file__).parent / "results"
 DESCRIBED = (20, 50, 100, 200, 400)
@@ -53,7 +52,7 @@ def slopes() -> None:
         options = ["--iterations", 2, "--act-every", ACT_EVERY, "--max-minibatches", 20]
         done = drone("--agents", agents, *options, limit_seconds=900)
         found["fitted"].append(result(agents, done))
-    keep("slopes", found)
+    keep(RESULTS, "slopes", found)
 
 
 def million() -> None:
@@ -70,7 +69,7 @@ def million() -> None:
         MINIBATCHES,
         limit_seconds=7200,
     )
-    keep("million", result(MILLION, done, act_every=ACT_EVERY, minibatches=MINIBATCHES))
+    keep(RESULTS, "million", result(MILLION, done, act_every=ACT_EVERY, minibatches=MINIBATCHES))
 
 
 def learning() -> None:
@@ -78,7 +77,7 @@ def learning() -> None:
     say("256 agents, 40 iterations")
     options = ["--agents", 256, "--iterations", 40, "--seed", 0]
     done = drone(*options, limit_seconds=3600)
-    keep("learning", result(256, done, random_return=random_return(), iterations=40))
+    keep(RESULTS, "learning", result(256, done, random_return=random_return(), iterations=40))
 
 
 def random_return(agents: int = 4096) -> float:
@@ -100,27 +99,10 @@ def random_return(agents: int = 4096) -> float:
     return float(total.mean())
 
 
-def keep(name: str, value: Any) -> None:
-    """Write a result."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(value, indent=1) + "\n")
-
-
-def say(text: str) -> None:
-    """Print a line of progress."""
-    print(text, file=sys.stderr, flush=True)
-
-
 def main() -> None:
     """Run one stage."""
     stages = {"slopes": slopes, "million": million, "learning": learning}
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
-    parser.add_argument("stage", choices=[*stages, "table"])
-    stage = parser.parse_args().stage
-    if stage == "table":
-        table.write(RESULTS)
-    else:
-        stages[stage]()
+    run_stage("scale", __doc__, {**stages, "table": lambda: table.write(RESULTS)})
 
 
 if __name__ == "__main__":

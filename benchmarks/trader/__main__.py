@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.stages import keep, run_stage, say
 from benchmarks.trader import table
 from memfit.measure.command import Measured, measure
 
@@ -58,7 +57,7 @@ def peaks() -> None:
             threads=2,
         )
     )
-    keep("peaks", found)
+    keep(RESULTS, "peaks", found)
 
 
 def growth() -> None:
@@ -73,6 +72,7 @@ def growth() -> None:
     say("the same, made to fit")
     fitted = trader(*options, "--iterations", 30)
     keep(
+        RESULTS,
         "growth",
         {
             "described": result(described, steps=steps, bytes_a_step=each),
@@ -96,7 +96,7 @@ def threads() -> None:
         done = measure([sys.executable, "-c", code, str(count)], memory=4 * GIB, timeout=300)
         started, reserved, held = (int(word) for word in done.output.split())
         found[str(count)] = {"threads": started, "reserved": reserved, "held": held}
-    keep("threads", found)
+    keep(RESULTS, "threads", found)
 
 
 def study() -> None:
@@ -104,14 +104,14 @@ def study() -> None:
     say("a study of 8 trials in 1 GiB")
     options = ["--trials", 8, "--limit", "1GiB", "--width", 768, "--batch", 4096]
     done = trader(*options, "--threads", 4, "--workers", 3, "--iterations", 4)
-    keep("study", result(done, limit_bytes=GIB))
+    keep(RESULTS, "study", result(done, limit_bytes=GIB))
 
 
 def learning() -> None:
     """Whether it learns: held-out returns of a seeded training, and of random actions."""
     say("60 iterations")
     done = trader("--trials", 0, "--iterations", 60, "--seed", 0)
-    keep("learning", result(done, steps=60 * 4096, **others()))
+    keep(RESULTS, "learning", result(done, steps=60 * 4096, **others()))
 
 
 def others() -> dict[str, float]:
@@ -131,17 +131,6 @@ def others() -> dict[str, float]:
     }
 
 
-def keep(name: str, value: Any) -> None:
-    """Write a result."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(value, indent=1) + "\n")
-
-
-def say(text: str) -> None:
-    """Print a line of progress."""
-    print(text, file=sys.stderr, flush=True)
-
-
 def main() -> None:
     """Run one stage."""
     stages = {
@@ -151,13 +140,7 @@ def main() -> None:
         "study": study,
         "learning": learning,
     }
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.trader", description=__doc__)
-    parser.add_argument("stage", choices=[*stages, "table"])
-    stage = parser.parse_args().stage
-    if stage == "table":
-        table.write(RESULTS)
-    else:
-        stages[stage]()
+    run_stage("trader", __doc__, {**stages, "table": lambda: table.write(RESULTS)})
 
 
 if __name__ == "__main__":

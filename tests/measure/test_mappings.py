@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memfit.measure.elf import zeroed_bytes
-from memfit.measure.mappings import PAGE, Mapping, Pagemap, mappings, split
-from memfit.measure.proc import rollup
+from memfit.measure.mappings import Mapping, Pagemap, mappings, split
+from memfit.measure.proc import PAGE, rollup
 
 
 def own_block(pages: int, touched: int) -> tuple[mmap.mmap, int]:

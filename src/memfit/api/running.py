@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from memfit.errors import UsageError
 from memfit.model import Forecast, Ledger, Limit, Reading, Trace
 
 Live = Callable[[Reading, Forecast | None], None]
@@ -40,6 +41,10 @@ def run(
         recorder = Recorder(recording, command, used, tools, grace=grace)
         try:
             launch.run(command, recorder, recording=path)
+        except UsageError:  # it could not be started: there is nothing to keep
+            recording.close()
+            path.unlink(missing_ok=True)
+            raise
         finally:
             recording.close()
         return load(path)

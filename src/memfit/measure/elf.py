@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from functools import cache
 
-from memfit.measure.mappings import PAGE
+from memfit.measure.proc import PAGE
 
 _HEAD = struct.Struct("<4sBB10xHHIQQQIHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
+from memfit.measure.proc import PAGE
+
 _PRESENT = 1 << 63
 _AT_ONCE = 1 << 16  # pages looked up in one read
 

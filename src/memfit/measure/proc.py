@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
+PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,29 @@ def rollup(pid: int | str = "self") -> Rollup | None:
     except (OSError, ValueError):
         return None
     return Rollup(**found)
+
+
+def stat(pid: int) -> list[str]:
+    """The words of /proc/PID/stat after the name, which may itself contain anything."""
+    with open(f"/proc/{pid}/stat", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()
+
+
+def resident(pid: int) -> int:
+    """What a process has in memory, as the kernel keeps it ready; 0 where it is gone."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * PAGE
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def threads(pid: int) -> int:
+    """How many threads a process has; 0 where it is gone."""
+    try:
+        return int(stat(pid)[17])
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def own_bytes() -> int:

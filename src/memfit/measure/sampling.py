@@ -6,14 +6,12 @@ the resident size, which the kernel keeps ready, is added to it.
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 
 from memfit.measure import proc
 from memfit.measure.mappings import Mapping, mappings
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
 _SHARE = 100  # an exact reading takes at most this part of the time between two
 _LEAST_SECONDS = 0.5
 _MEMBERS_SECONDS = 0.02
@@ -49,7 +47,7 @@ class Sampler:
         amount = max(0, self._exact + resident - self._resident)
         high = proc.high_water(self.pid)
         if high > self._high_water:
-            own = _resident(self.pid)
+            own = proc.resident(self.pid)
             amount += max(0, high - max(own, self._high_water)) if self._high_water else 0
             self._high_water = high
         return Sample(bytes=amount, processes=len(self._members), threads=threads)
@@ -60,7 +58,7 @@ class Sampler:
         if now >= self._next_members:
             self._members = [self.pid, *proc.descendants(self.pid)]
             self._next_members = now + _MEMBERS_SECONDS
-        return max(0, self._exact + sum(map(_resident, self._members)) - self._resident)
+        return max(0, self._exact + sum(map(proc.resident, self._members)) - self._resident)
 
     def _read_exactly(self) -> None:
         started = time.monotonic()
@@ -68,15 +66,15 @@ class Sampler:
         exact = proc.tree_pss(self.pid)
         if exact:
             self._exact = exact
-            self._resident = sum(map(_resident, self._members))
+            self._resident = sum(map(proc.resident, self._members))
         took = time.monotonic() - started
         self._next_exact = time.monotonic() + max(_LEAST_SECONDS, _SHARE * took)
 
     def _quick(self) -> tuple[int, int]:
         resident = threads = 0
         for pid in self._members:
-            resident += _resident(pid)
-            threads += _threads(pid)
+            resident += proc.resident(pid)
+            threads += proc.threads(pid)
         return resident, threads
 
 
@@ -112,19 +110,3 @@ class Filling:
 
 def _may_fill(mapping: Mapping) -> bool:
     return mapping.nameless and mapping.writable and mapping.reserved >= _BLOCK
-
-
-def _resident(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * PAGE
-    except (OSError, IndexError, ValueError):
-        return 0
-
-
-def _threads(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[17])
-    except (OSError, IndexError, ValueError):
-        return 0

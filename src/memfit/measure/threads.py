@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memfit.measure.mappings import PAGE, Mapping, Pagemap
+from memfit.measure.mappings import Mapping, Pagemap
 from memfit.measure.peek import Memory
+from memfit.measure.proc import PAGE
 
 _FIRST_BYTES = 16 * 1024  # of a stack, from its upper end: the thread's own data and first calls
 _USUAL_STACK = 8 * 2**20

@@ -44,7 +44,7 @@ def read_tree(pid: int, *, children: bool = True) -> list[ProcessView]:
 def check_readable(pid: int) -> None:
     """Refuse what has no memory to explain, and say why."""
     try:
-        words = _stat(pid)
+        words = proc.stat(pid)
     except OSError:
         raise UsageError(
             f"there is no process {pid}: look for the right one, for instance with `pgrep -af "
@@ -75,7 +75,7 @@ def check_readable(pid: int) -> None:
 def is_alive(pid: int) -> bool:
     """Whether a process is there and has not ended."""
     try:
-        return _stat(pid)[0] not in "ZX"
+        return proc.stat(pid)[0] not in "ZX"
     except OSError:
         return False
 
@@ -181,15 +181,9 @@ def _pools(own: Sequence[Thread], stacks: Sequence[Part]) -> list[ThreadPool]:
     ]
 
 
-def _stat(pid: int) -> list[str]:
-    """The words of /proc/PID/stat after the name, which may itself contain anything."""
-    with open(f"/proc/{pid}/stat", errors="replace") as file:
-        return file.read().rpartition(")")[2].split()
-
-
 def _stat_or_gone(pid: int) -> list[str]:
     try:
-        return _stat(pid)
+        return proc.stat(pid)
     except OSError:
         raise _gone(pid) from None
 

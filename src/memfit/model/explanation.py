@@ -55,6 +55,16 @@ class ThreadPool:
     reserved: int
     resident: int
 
+    def with_those_of(self, other: ThreadPool) -> ThreadPool:
+        """The same pool in two processes, taken together."""
+        return ThreadPool(
+            name=self.name,
+            threads=self.threads + other.threads,
+            names=tuple(sorted({*self.names, *other.names})),
+            reserved=self.reserved + other.reserved,
+            resident=self.resident + other.resident,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessView:
@@ -218,6 +228,24 @@ class Explanation:
     @property
     def main(self) -> ProcessView:
         return self.processes[0]
+
+    @property
+    def by_kind(self) -> dict[Kind, int]:
+        """Bytes of each kind, the largest first."""
+        found: dict[Kind, int] = {}
+        for component in self.ledger.components:
+            amount = self.ledger.bytes_of(component)
+            found[component.kind] = found.get(component.kind, 0) + amount
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    @property
+    def pools(self) -> dict[str, ThreadPool]:
+        """The threads of all processes, by pool."""
+        found: dict[str, ThreadPool] = {}
+        for pool in (pool for process in self.processes for pool in process.pools):
+            same = found.get(pool.name)
+            found[pool.name] = pool if same is None else same.with_those_of(pool)
+        return found
 
     @property
     def huge_bytes(self) -> int:

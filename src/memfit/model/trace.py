@@ -90,6 +90,11 @@ class Trace:
     def peak(self) -> Reading | None:
         return max(self.readings, key=lambda r: r.bytes, default=None)
 
+    def phase_at(self, seconds: float) -> str:
+        """The phase that the run itself told last before a time; empty where it told none."""
+        phases = [e for e in self.events if e.kind is EventKind.PHASE and e.seconds <= seconds]
+        return phases[-1].text if phases else ""
+
     @property
     def seconds(self) -> float:
         return self.readings[-1].seconds if self.readings else 0.0

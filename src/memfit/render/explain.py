@@ -80,18 +80,14 @@ def _ledger(explanation: Explanation) -> list[Block]:
     ledger, total = explanation.ledger, max(1, explanation.pss_bytes)
     shown = [c for c in ledger.components if ledger.bytes_of(c) >= _LEAST]
     small = [c for c in ledger.components if c not in shown and ledger.bytes_of(c)]
-    kinds: dict[str, int] = {}
-    for component in ledger.components:
-        kinds[component.kind.value] = kinds.get(component.kind.value, 0) + ledger.bytes_of(
-            component
-        )
+    kinds = explanation.by_kind
     largest = max(kinds.values(), default=1) or 1
     blocks: list[Block] = [
         Heading(text="By kind"),
         Bars(
             bars=tuple(
                 Bar(label=kind, amount=format_bytes(amount), share=amount / largest)
-                for kind, amount in sorted(kinds.items(), key=lambda item: -item[1])
+                for kind, amount in kinds.items()
                 if amount >= _LEAST
             )
         ),
@@ -244,12 +240,6 @@ def _process(process: ProcessView) -> tuple[str, ...]:
 
 
 def _threads(explanation: Explanation) -> list[Block]:
-    rows: dict[str, list[int]] = {}
-    for process in explanation.processes:
-        for pool in process.pools:
-            amounts = rows.setdefault(pool.name, [0, 0, 0])
-            for i, amount in enumerate((pool.threads, pool.resident, pool.reserved)):
-                amounts[i] += amount
     return [
         Heading(text="Threads"),
         Table(
@@ -261,8 +251,14 @@ def _threads(explanation: Explanation) -> list[Block]:
                 Column(name="started by"),
             ),
             rows=tuple(
-                (name, str(n), format_bytes(resident), format_bytes(reserved), STARTS.get(name, ""))
-                for name, (n, resident, reserved) in rows.items()
+                (
+                    pool.name,
+                    str(pool.threads),
+                    format_bytes(pool.resident),
+                    format_bytes(pool.reserved),
+                    STARTS.get(pool.name, ""),
+                )
+                for pool in explanation.pools.values()
             ),
         ),
     ]

@@ -48,7 +48,7 @@ def trace_summary(trace: Trace, place: str = "") -> list[Block]:
         text = f"ended with exit code {trace.exit_code} before it could be read"
         return [Text(text=text, tone=Tone.MUTED)]
     peak = trace.peak
-    phase = _phase_at(trace, peak.seconds)
+    phase = trace.phase_at(peak.seconds)
     text = f"peak {format_bytes(peak.bytes)} after {peak.seconds:.1f} s"
     text += f", in {phase}" if phase else ""
     if trace.limit is not None:
@@ -135,11 +135,6 @@ def _largest(trace: Trace) -> list[tuple[str, int]]:
         return []
     rows = [(c.name, ledger.bytes_of(c)) for c in ledger.components]
     return sorted(rows, key=lambda row: -row[1])
-
-
-def _phase_at(trace: Trace, seconds: float) -> str:
-    phases = [e for e in trace.events if e.kind is EventKind.PHASE and e.seconds <= seconds]
-    return phases[-1].text if phases else ""
 
 
 def _curve(trace: Trace) -> list[Bar]:

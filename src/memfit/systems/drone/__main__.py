@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import resource
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from memfit.errors import UsageError
 from memfit.systems.drone.settings import EPISODE, STORAGE, Settings
+from memfit.systems.program import Progress, device_of, ended, say
 from memfit.units import format_bytes
 
 DESCRIPTION = """\
@@ -58,15 +57,6 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def settings_of(options: argparse.Namespace) -> Settings:
     """The settings that a command line asks for."""
-    import torch
-
-    device = options.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError):
-        raise UsageError(f"there is no device {device!r} here: give cpu, or auto") from None
     usual = "float32" if options.as_described else Settings().storage
     return Settings(
         agents=options.agents,
@@ -80,27 +70,9 @@ def settings_of(options: argparse.Namespace) -> Settings:
         act_every=options.act_every,
         learning_rate=options.learning_rate,
         seed=options.seed,
-        device=device,
+        device=device_of(options.device),
         paths=8 if options.plot else 0,
     )
-
-
-class Progress:
-    """How far an iteration is, on standard error: a line that renews itself, or one at times."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self.quiet = quiet
-        self.live = sys.stderr.isatty()
-        self.next = time.monotonic() + (0.2 if self.live else 20)
-
-    def __call__(self, stage: str, share: float) -> None:
-        now = time.monotonic()
-        if self.quiet or now < self.next:
-            return
-        self.next = now + (0.2 if self.live else 20)
-        end = "\r" if self.live else "\n"
-        sys.stderr.write(f"{stage} {share:4.0%}{end}")
-        sys.stderr.flush()
 
 
 def run(options: argparse.Namespace) -> int:
@@ -139,25 +111,10 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def say(text: str) -> None:
-    """Print a line at once."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; its exit code."""
     options = arguments(argv)
-    try:
-        return run(options)
-    except UsageError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
-    except ModuleNotFoundError as error:
-        sys.stderr.write(f"error: {error.name} is not installed: pip install 'memfit[systems]'\n")
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return ended(lambda: run(options))
 
 
 if __name__ == "__main__":

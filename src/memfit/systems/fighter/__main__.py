@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from memfit.errors import MemfitError, TargetFailed, UsageError
+from memfit.errors import TargetFailed, UsageError
 from memfit.systems.fighter.cartridge import read_addresses, read_cartridge
 from memfit.systems.fighter.memory import peak_of_tree
 from memfit.systems.fighter.settings import (
@@ -19,6 +18,7 @@ from memfit.systems.fighter.settings import (
     Settings,
     at_least_one,
 )
+from memfit.systems.program import Progress, device_of, ended, say, say_aside
 from memfit.units import format_bytes
 
 DESCRIPTION = """\
@@ -161,19 +161,6 @@ def steps_of(options: argparse.Namespace) -> int:
     return int(options.iterations * max(1, options.n_envs) * max(1, options.n_steps))
 
 
-def device_of(name: str) -> str:
-    """The device of that name, if it is there."""
-    import torch
-
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError):
-        raise UsageError(f"there is no device {name!r} here: give cpu, or auto") from None
-    return name
-
-
 def make_directory(directory: Path) -> None:
     """Make the directory of the output, if it is not there."""
     try:
@@ -182,24 +169,6 @@ def make_directory(directory: Path) -> None:
         raise UsageError(
             f"cannot write to --output {directory}: {error.strerror}. Give a directory"
         ) from None
-
-
-class Progress:
-    """How far an iteration is, on standard error: a line that renews itself, or one at times."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self.quiet = quiet
-        self.live = sys.stderr.isatty()
-        self.next = time.monotonic() + (0.2 if self.live else 20)
-
-    def __call__(self, stage: str, share: float) -> None:
-        now = time.monotonic()
-        if self.quiet or now < self.next:
-            return
-        self.next = now + (0.2 if self.live else 20)
-        end = "\r" if self.live else "\n"
-        sys.stderr.write(f"{stage} {share:4.0%}{end}")
-        sys.stderr.flush()
 
 
 def run(options: argparse.Namespace) -> int:
@@ -244,31 +213,10 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def say(text: str) -> None:
-    """Print a line at once."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def say_aside(text: str) -> None:
-    """Print a line on standard error at once."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; its exit code."""
     options = arguments(argv)
-    try:
-        return run(options)
-    except MemfitError as error:
-        say_aside(f"error: {error}")
-        return error.exit_code
-    except ModuleNotFoundError as error:
-        say_aside(f"error: {error.name} is not installed: pip install 'memfit[systems]'")
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return ended(lambda: run(options))
 
 
 if __name__ == "__main__":

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import resource
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memfit.errors import UsageError
 from memfit.systems.ninja.settings import EnvironmentConfig, Memory, Training
+from memfit.systems.program import Progress, device_of, ended, say
 from memfit.units import format_bytes
 
 if TYPE_CHECKING:
@@ -109,37 +109,6 @@ def config_of(options: argparse.Namespace) -> EnvironmentConfig:
     return replace(config, **changes)  # type: ignore[arg-type]
 
 
-def device_of(name: str) -> str:
-    """A device that is here."""
-    import torch
-
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError):
-        raise UsageError(f"there is no device {name!r} here: give cpu, or auto") from None
-    return name
-
-
-class Progress:
-    """How far it is, on standard error: a line that renews itself, or one at times."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self.quiet = quiet
-        self.live = sys.stderr.isatty()
-        self.next = time.monotonic() + (0.2 if self.live else 20)
-
-    def __call__(self, stage: str, share: float) -> None:
-        now = time.monotonic()
-        if self.quiet or now < self.next:
-            return
-        self.next = now + (0.2 if self.live else 20)
-        end = "\r" if self.live else "\n"
-        sys.stderr.write(f"{stage} {share:4.0%}{end}")
-        sys.stderr.flush()
-
-
 def run_profile(options: argparse.Namespace) -> int:
     """Profile, and say where the reports are."""
     config = config_of(options)
@@ -200,28 +169,11 @@ def run_training(options: argparse.Namespace) -> int:
     return code
 
 
-def say(text: str) -> None:
-    """Print a line at once."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; its exit code."""
     options = arguments(argv)
     profiling = options.profile_memory or options.profile_frames is not None
-    try:
-        return run_profile(options) if profiling else run_training(options)
-    except UsageError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
-    except ModuleNotFoundError as error:
-        sys.stderr.write(
-            f"error: {error.name} is not installed: pip install 'memfit[systems,sb3]'\n"
-        )
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return ended(lambda: run_profile(options) if profiling else run_training(options))
 
 
 if __name__ == "__main__":

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from memfit.errors import UsageError
+from memfit.systems.program import Progress, ended, say, say_aside
 from memfit.systems.trader.settings import DESCRIBED, Settings
 from memfit.units import parse_bytes
 
@@ -116,24 +116,6 @@ def check(options: argparse.Namespace) -> int:
     return limit
 
 
-class Progress:
-    """How far an iteration is, on standard error: a line that renews itself, or one at times."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self.quiet = quiet
-        self.live = sys.stderr.isatty()
-        self.next = time.monotonic() + (0.2 if self.live else 20)
-
-    def __call__(self, stage: str, share: float) -> None:
-        now = time.monotonic()
-        if self.quiet or now < self.next:
-            return
-        self.next = now + (0.2 if self.live else 20)
-        end = "\r" if self.live else "\n"
-        sys.stderr.write(f"{stage} {share:4.0%}{end}")
-        sys.stderr.flush()
-
-
 def tune(settings: Settings, options: argparse.Namespace, limit: int) -> int:
     """The study: progress on standard error, its table on standard output."""
     from memfit.systems.trader.study import Study
@@ -141,8 +123,7 @@ def tune(settings: Settings, options: argparse.Namespace, limit: int) -> int:
 
     def progress(text: str) -> None:
         if not options.quiet:
-            sys.stderr.write(text + "\n")
-            sys.stderr.flush()
+            say_aside(text)
 
     study = Study(
         settings,
@@ -162,12 +143,6 @@ def tune(settings: Settings, options: argparse.Namespace, limit: int) -> int:
     return 0
 
 
-def say(text: str) -> None:
-    """Print a line at once."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
 def check_prices(settings: Settings) -> None:
     """Refuse a file of prices before a process is started for it."""
     if settings.prices:
@@ -176,27 +151,22 @@ def check_prices(settings: Settings) -> None:
         market_for(settings)
 
 
+def run(options: argparse.Namespace) -> int:
+    """Train once, or tune."""
+    limit = check(options)
+    settings = settings_of(options)
+    check_prices(settings)
+    if options.trials > 1 and not options.as_described:
+        return tune(settings, options, limit)
+    from memfit.systems.trader.once import train
+
+    return train(settings, options, limit, Progress(quiet=options.quiet), say)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; its exit code."""
     options = arguments(argv)
-    try:
-        limit = check(options)
-        settings = settings_of(options)
-        check_prices(settings)
-        if options.trials > 1 and not options.as_described:
-            return tune(settings, options, limit)
-        from memfit.systems.trader.once import train
-
-        progress = Progress(quiet=options.quiet)
-        return train(settings, options, limit, progress, say)
-    except UsageError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
-    except ModuleNotFoundError as error:
-        sys.stderr.write(f"error: {error.name} is not installed: pip install 'memfit[systems]'\n")
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return ended(lambda: run(options))
 
 
 if __name__ == "__main__":

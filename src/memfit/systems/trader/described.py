@@ -26,7 +26,7 @@ from memfit.systems.trader import ppo
 from memfit.systems.trader.market import Market
 from memfit.systems.trader.networks import Actor
 from memfit.systems.trader.portfolio import RUNS, Portfolios
-from memfit.systems.trader.processes import end_with_parent
+from memfit.systems.trader.processes import end_with_parent, end_workers
 from memfit.systems.trader.rollout import WorkerDied
 from memfit.systems.trader.settings import DECAY, DISCOUNT, Settings
 
@@ -122,12 +122,7 @@ class Described:
 
     def close(self) -> None:
         """End all workers, and wait until they are gone."""
-        for process, pipe in self.workers:
-            process.kill()
-            pipe.close()
-        for process, _ in self.workers:
-            process.join()
-            process.close()
+        end_workers(self.workers)
         self.workers = []
 
     def train(self) -> Iterator[ppo.Iteration]:

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from memfit.systems.program import device_of
 from memfit.systems.trader import estimate
 from memfit.systems.trader.guard import Ended, Guard
 from memfit.systems.trader.processes import return_large_blocks, tree_memory
 from memfit.systems.trader.rollout import Collector
 from memfit.systems.trader.settings import Settings
-from memfit.systems.trader.trial import allow, device_of, market_for, out_of_memory
+from memfit.systems.trader.trial import allow, market_for, out_of_memory
 from memfit.units import format_bytes
 
 Say = Callable[[str], None]

@@ -9,6 +9,8 @@ import signal
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -160,3 +162,14 @@ def _meminfo(field: str) -> int:
             if line.startswith(field + ":"):
                 return int(line.split()[1]) * 1024
     return 0
+
+
+def end_workers(workers: Iterable[tuple[BaseProcess, Connection]]) -> None:
+    """End processes that serve through pipes, and wait until they are gone."""
+    each = list(workers)
+    for process, pipe in each:
+        process.kill()
+        pipe.close()
+    for process, _ in each:
+        process.join()
+        process.close()

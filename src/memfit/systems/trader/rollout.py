@@ -22,7 +22,7 @@ import numpy as np
 
 from memfit.systems.trader.market import Array, Market
 from memfit.systems.trader.portfolio import RUNS, TIME_UP, Portfolios
-from memfit.systems.trader.processes import end_with_parent, give_back
+from memfit.systems.trader.processes import end_with_parent, end_workers, give_back
 from memfit.systems.trader.settings import ACTIONS, Settings
 
 
@@ -201,12 +201,7 @@ class Collector:
 
     def close(self) -> None:
         """End all workers, and wait until they are gone."""
-        for process, pipe in self.workers:
-            process.kill()
-            pipe.close()
-        for process, _ in self.workers:
-            process.join()
-            process.close()
+        end_workers(self.workers)
         self.workers = []
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memfit.errors import UsageError
+from memfit.systems.program import device_of
 from memfit.systems.trader.market import Market, market_of, synthetic
 from memfit.systems.trader.processes import (
     end_with_parent,
@@ -35,19 +36,6 @@ def market_for(settings: Settings) -> Market:
 
         return market_of(read_prices(Path(settings.prices)), settings.lookback)
     return market_of(synthetic(settings.rows, settings.seed), settings.lookback)
-
-
-def device_of(name: str) -> str:
-    """The device that a name stands for, where it is there."""
-    import torch
-
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError):
-        raise UsageError(f"there is no device {name!r} here: give cpu, or auto") from None
-    return name
 
 
 def allow(share: int, threads: int) -> None:

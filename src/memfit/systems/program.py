@@ -1,0 +1,70 @@
+"""What the programs of all reference systems share: progress, lines, devices, and how they end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from memfit.errors import MemfitError, UsageError
+
+_LIVE_SECONDS, _LINE_SECONDS = 0.2, 20
+_INTERRUPTED = 130
+
+
+class Progress:
+    """How far an iteration is, on standard error: a line that renews itself, or one at times."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.live = sys.stderr.isatty()
+        self._every = _LIVE_SECONDS if self.live else _LINE_SECONDS
+        self._next = time.monotonic() + self._every
+
+    def __call__(self, stage: str, share: float) -> None:
+        now = time.monotonic()
+        if self.quiet or now < self._next:
+            return
+        self._next = now + self._every
+        end = "\r" if self.live else "\n"
+        sys.stderr.write(f"{stage} {share:4.0%}{end}")
+        sys.stderr.flush()
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def say_aside(text: str) -> None:
+    """Print a line on standard error at once."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def device_of(name: str) -> str:
+    """The device that a name stands for, where it is there."""
+    import torch
+
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError):
+        raise UsageError(f"there is no device {name!r} here: give cpu, or auto") from None
+    return name
+
+
+def ended(program: Callable[[], int]) -> int:
+    """Run a program to its end: what went wrong becomes a sentence and an exit code."""
+    try:
+        return program()
+    except MemfitError as error:
+        say_aside(f"error: {error}")
+        return error.exit_code
+    except ModuleNotFoundError as error:
+        say_aside(f"error: {error.name} is not installed: pip install 'memfit[systems]'")
+        return 2
+    except KeyboardInterrupt:
+        return _INTERRUPTED
