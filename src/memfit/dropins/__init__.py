@@ -7,6 +7,9 @@ from typing import Any
 
 # Where each public name lives; nothing is imported before it is asked for.
 _WHERE = {
+    "LightVecEnv": "vecenv",
+    "LightVectorEnv": "vecenv_gymnasium",
+    "shared": "shared_data",
     "Window": "layout",
     "stack": "layout",
     "WindowArray": "windowed",
@@ -15,6 +18,18 @@ _WHERE = {
     "WindowRecurrentRolloutBuffer": "rollout_contrib",
     "WindowReplayBuffer": "replay",
     "WindowHerReplayBuffer": "replay",
+    "MicroBatchPPO": "microbatch",
+    "micro_batch_for": "microbatch_size",
+    "fit_micro_batch": "microbatch_probe",
+    "accumulate": "accumulate_gradients",
+    "micro_batches": "accumulate_gradients",
+    "StackFrames": "frames",
+    "NarrowObservation": "narrow",
+    "narrowest": "narrow",
+    "Settings": "settings",
+    "apply_settings": "settings",
+    "settings_for": "settings",
+    "trim": "settings",
 }
 
 __all__ = sorted(_WHERE)  # noqa: PLE0605

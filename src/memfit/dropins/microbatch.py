@@ -1,0 +1,247 @@
+"""PPO of stable-baselines3 whose update goes through each minibatch piece by piece.
+
+    model = MicroBatchPPO("CnnPolicy", env, batch_size=2048, micro_batch_size=128)
+
+The gradient is that of the whole minibatch: the same samples, advantages normalised over all of
+them, one step. Only the order of sums differs, so numbers agree to rounding, not to the bit.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3 import PPO
+from stable_baselines3.common.utils import explained_variance
+from torch.nn import functional
+
+from memfit.dropins.microbatch_probe import fitting, measure
+from memfit.dropins.microbatch_size import checked_limit, checked_size
+from memfit.errors import Unsupported, UsageError
+from memfit.units import format_bytes
+
+Indices = NDArray[np.int64]
+_LOG = logging.getLogger("memfit.dropins")
+
+# What is known of a micro-batch, in this order.
+NUMBERS = ("policy_gradient_loss", "value_loss", "entropy_loss", "clip_fraction", "kl", "loss")
+
+
+class MicroBatchPPO(PPO):
+    """PPO with a cap on the memory of its update.
+
+    `micro_batch_size` is the number of samples that go through the network at once. Or give
+    `memory_limit`, in bytes or as `"2GiB"`: the first update then measures what a sample takes and
+    chooses the largest piece with which this process stays within it. With neither, or with a
+    micro-batch as large as the minibatch, it is PPO, to the bit.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        micro_batch_size: int | None = None,
+        memory_limit: int | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.micro_batch_size = micro_batch_size
+        self.memory_limit = memory_limit
+        self._fitted: tuple[tuple[int, int], int] | None = None
+        self._told_of_batch_norm = False
+        self._check_sizes()
+        super().__init__(*args, **kwargs)
+
+    @property
+    def samples_at_once(self) -> int | None:
+        """The micro-batch in use; None where a limit is given and no update has been yet."""
+        if self.micro_batch_size is not None:
+            return min(checked_size(self.micro_batch_size), self.batch_size)
+        if self.memory_limit is None:
+            return self.batch_size
+        return None if self._fitted is None else self._fitted[1]
+
+    def train(self) -> None:
+        """Update the policy from the rollout, as PPO does."""
+        self._check_sizes()
+        self._look_for_batch_norm()
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        progress = self._current_progress_remaining
+        clip_range = self.clip_range(progress)  # type: ignore[operator]
+        clip_range_vf = None if self.clip_range_vf is None else self.clip_range_vf(progress)  # type: ignore[operator]
+        taken: list[dict[str, float]] = []
+        kls: list[Any] = []
+        stop = False
+        for epoch in range(self.n_epochs):
+            kls = []
+            for indices in self._minibatches():
+                size = self._samples_at_once(clip_range, clip_range_vf)
+                found = self._accumulate(indices, size, clip_range, clip_range_vf)
+                taken.append(found)
+                kls.append(np.float32(found["kl"]))
+                if self.target_kl is not None and kls[-1] > 1.5 * self.target_kl:
+                    stop = True
+                    self.policy.optimizer.zero_grad()
+                    if self.verbose >= 1:
+                        print(f"Early stopping at step {epoch}: kl {kls[-1]:.2f}")  # noqa: T201
+                    break
+                torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+                self.policy.optimizer.step()
+            self._n_updates += 1
+            if stop:
+                break
+        self._log(taken, kls, clip_range, clip_range_vf)
+
+    def _accumulate(
+        self, indices: Indices, size: int, clip_range: float, clip_range_vf: float | None
+    ) -> dict[str, float]:
+        """Leave the gradient of a whole minibatch in the parameters; give its numbers."""
+        buffer, count = self.rollout_buffer, len(indices)
+        advantages = buffer.to_torch(buffer.advantages[indices].flatten())
+        if self.normalize_advantage and count > 1:
+            advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+        self.policy.optimizer.zero_grad()
+        sums = [0.0] * len(NUMBERS)
+        for begin in range(0, count, size):
+            piece = slice(begin, begin + size)
+            numbers = self._losses(indices[piece], advantages[piece], clip_range, clip_range_vf)
+            share = len(advantages[piece]) / count
+            (numbers[-1] * share).backward()
+            known = torch.stack([number.detach() for number in numbers]).tolist()
+            sums = [so_far + share * number for so_far, number in zip(sums, known, strict=True)]
+        return dict(zip(NUMBERS, sums, strict=True))
+
+    def _losses(
+        self,
+        indices: Indices,
+        advantages: torch.Tensor,
+        clip_range: float,
+        clip_range_vf: float | None,
+    ) -> list[torch.Tensor]:
+        """The numbers of one micro-batch, means over its samples; the loss is the last."""
+        data = self.rollout_buffer._get_samples(indices)
+        actions = data.actions
+        if isinstance(self.action_space, spaces.Discrete):
+            actions = actions.long().flatten()
+        values, log_prob, entropy = self.policy.evaluate_actions(data.observations, actions)
+        values = values.flatten()
+        ratio = torch.exp(log_prob - data.old_log_prob)
+        clipped = torch.clamp(ratio, 1 - clip_range, 1 + clip_range)
+        policy_loss = -torch.min(advantages * ratio, advantages * clipped).mean()
+        if clip_range_vf is not None:
+            moved = torch.clamp(values - data.old_values, -clip_range_vf, clip_range_vf)
+            values = data.old_values + moved
+        value_loss = functional.mse_loss(data.returns, values)
+        # Some distributions have no entropy in closed form.
+        entropy_loss = -torch.mean(-log_prob if entropy is None else entropy)
+        loss = policy_loss + self.ent_coef * entropy_loss + self.vf_coef * value_loss
+        with torch.no_grad():
+            log_ratio = log_prob - data.old_log_prob
+            kl = torch.mean((torch.exp(log_ratio) - 1) - log_ratio)
+            clip_fraction = torch.mean((torch.abs(ratio - 1) > clip_range).float())
+        return [policy_loss, value_loss, entropy_loss, clip_fraction, kl, loss]
+
+    def _minibatches(self) -> Iterator[Indices]:
+        """The indices of an epoch's minibatches.
+
+        The buffer's own get() draws them, so that the order and the use of random numbers are the
+        library's; only the samples are not gathered yet.
+        """
+        buffer: Any = self.rollout_buffer
+        buffer._get_samples = lambda indices, env=None: indices
+        try:
+            minibatches = list(buffer.get(self.batch_size))
+        finally:
+            del buffer._get_samples
+        if not all(isinstance(found, np.ndarray) and found.ndim == 1 for found in minibatches):
+            raise Unsupported(
+                f"{type(buffer).__name__} does not gather minibatches by indices: use the "
+                "library's RolloutBuffer or memfit's WindowRolloutBuffer"
+            )
+        yield from minibatches
+
+    def _samples_at_once(self, clip_range: float, clip_range_vf: float | None) -> int:
+        if self.memory_limit is None:
+            return self.samples_at_once or self.batch_size
+        limit = checked_limit(self.memory_limit)
+        if self._fitted is None or self._fitted[0] != (limit, self.batch_size):
+            self._fitted = (limit, self.batch_size), self._fit(limit, clip_range, clip_range_vf)
+        return self._fitted[1]
+
+    def _fit(self, limit: int, clip_range: float, clip_range_vf: float | None) -> int:
+        """Measure small updates on the first samples of the rollout, then choose."""
+        buffer = self.rollout_buffer
+        batch = min(self.batch_size, buffer.buffer_size * buffer.n_envs)
+
+        def update(samples: int) -> None:
+            indices = np.arange(samples)
+            advantages = buffer.to_torch(buffer.advantages[indices].flatten())
+            self._losses(indices, advantages, clip_range, clip_range_vf)[-1].backward()
+
+        took = measure(update, batch, [self.policy], limit=limit, to_come=self._state_to_come())
+        size = fitting(took, batch, limit)
+        _LOG.info(
+            "micro_batch_size %d of batch_size %d: the update then peaks at about %s, within %s",
+            size,
+            batch,
+            format_bytes(took.peak(size)),
+            format_bytes(limit),
+        )
+        return size
+
+    def _state_to_come(self) -> int:
+        """What the optimizer's first step will keep; two numbers for each parameter, as Adam."""
+        if self.policy.optimizer.state:
+            return 0
+        return 2 * sum(p.nbytes for p in self.policy.parameters() if p.requires_grad)
+
+    def _check_sizes(self) -> None:
+        if self.micro_batch_size is not None:
+            checked_size(self.micro_batch_size)
+        if self.memory_limit is not None:
+            checked_limit(self.memory_limit)
+            if self.micro_batch_size is not None:
+                raise UsageError(
+                    "micro_batch_size and memory_limit both say how large a micro-batch is: "
+                    "give one of them"
+                )
+
+    def _look_for_batch_norm(self) -> None:
+        if self._told_of_batch_norm or self.samples_at_once == self.batch_size:
+            return
+        if any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in self.policy.modules()):
+            _LOG.warning(
+                "the policy has batch norm, whose statistics are then those of each micro-batch: "
+                "the gradient is not that of PPO. Use layer or group norm for the same gradient"
+            )
+        self._told_of_batch_norm = True
+
+    def _log(
+        self,
+        taken: list[dict[str, float]],
+        kls: list[Any],
+        clip_range: float,
+        clip_range_vf: float | None,
+    ) -> None:
+        values, returns = self.rollout_buffer.values, self.rollout_buffer.returns
+        for name in ("entropy_loss", "policy_gradient_loss", "value_loss", "clip_fraction"):
+            self.logger.record(f"train/{name}", np.mean([found[name] for found in taken]))
+        self.logger.record("train/approx_kl", np.mean(kls))
+        self.logger.record("train/loss", taken[-1]["loss"])
+        explained = explained_variance(values.flatten(), returns.flatten())
+        self.logger.record("train/explained_variance", explained)
+        if hasattr(self.policy, "log_std"):
+            std = torch.exp(self.policy.log_std).mean().item()
+            self.logger.record("train/std", std)
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record("train/clip_range", clip_range)
+        if clip_range_vf is not None:
+            self.logger.record("train/clip_range_vf", clip_range_vf)
+
+    def _excluded_save_params(self) -> list[str]:
+        # Another process has another amount resident: it measures anew.
+        return [*super()._excluded_save_params(), "_fitted"]
