@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from hypothesis import settings
 # A busy machine is slow, which is no failure.
 settings.register_profile("memfit", deadline=None)
 settings.load_profile("memfit")
+# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

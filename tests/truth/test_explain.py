@@ -205,6 +205,18 @@ def test_what_libraries_hold_in_the_heap_is_named_from_outside() -> None:
         assert sum(rows(followed).values()) == pytest.approx(followed.pss_bytes, rel=0.01)
 
 
+def test_activations_that_only_autograd_holds_are_named() -> None:
+    explanation = inside_of("held_graph")
+    assert explanation.inside is not None
+    held = {h.path: h.bytes for h in explanation.inside.holders}
+    # Each tanh keeps its output; the first layer also its input, which is gone from Python. Those
+    # which Python once had still have an object that only C++ holds, and so are told.
+    kept = 7 * 32768 * 64 * 4
+    found = held["torch.activations"] + held["held by C code alone (torch)"]
+    assert held["torch.activations"] and found == pytest.approx(kept, rel=0.001)
+    assert explanation.inside.held_share >= 0.9
+
+
 def explain_json(*words: str) -> tuple[int, dict[str, Any], str]:
     done = subprocess.run(
         [sys.executable, "-m", "memfit", "explain", *words, "--format", "json"],

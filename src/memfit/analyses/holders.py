@@ -6,11 +6,21 @@ more than is there. What nobody claims stays a row of its own.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from memfit.model import HeldArrays, HeldObjects, Holder, Kind, Layer, Part, ProcessView, Told
+from memfit.model import (
+    HeldArrays,
+    HeldObjects,
+    Holder,
+    Kind,
+    Layer,
+    Native,
+    Part,
+    ProcessView,
+    Told,
+)
 
 # Layers that are dealt out; the others have their holder already: a library, a file, a thread.
 DEALT = (Layer.OBJECTS, Layer.HEAP, Layer.ARENAS, Layer.BLOCKS)
@@ -27,6 +37,7 @@ _WORDS = (
 FREE_OBJECTS = "python.free"
 OTHER_OBJECTS = "python.unreached"
 FREE_HEAP = "malloc.free"
+IN_FLIGHT, ALL_TENSORS = "torch.activations", "torch.tensors"
 
 
 @dataclass(kw_only=True)
@@ -39,15 +50,16 @@ class Dealt:
     private: int = 0
 
 
-def deal(view: ProcessView, told: Told | None, native: Mapping[str, int] | None = None) -> Dealt:
+def deal(view: ProcessView, told: Told | None, native: Native = Native()) -> Dealt:  # noqa: B008
     """Deal out one process: to what it told, and to the libraries whose data lead to the rest."""
     pots = _Pots([part for part in view.parts if part.layer in DEALT])
     dealt = Dealt(private=view.private)
     if told is not None:
         dealt.holders += _told(told, pots)
-    dealt.holders += _native(native or {}, pots, view.pid)
+    dealt.holders += _tensors(native, told, pots, view.pid)
+    dealt.holders += _native(native, pots, view.pid)
     if told is not None:
-        dealt.holders.append(_free_heap(told, pots, view.pid))
+        dealt.holders.append(_free_heap(told, native, pots, view.pid))
         dealt.holders += _pools(pots, view.pid)
     dealt.holders = list(_merged(dealt.holders))
     dealt.left = list(pots.rest())
@@ -84,8 +96,31 @@ def _told(told: Told, pots: _Pots) -> Iterator[Holder]:
         yield _objects(objects, pots, told.pid)
 
 
-def _native(native: Mapping[str, int], pots: _Pots, pid: int) -> Iterator[Holder]:
-    for library, amount in sorted(native.items(), key=lambda item: -item[1]):
+def _tensors(native: Native, told: Told | None, pots: _Pots, pid: int) -> Iterator[Holder]:
+    """Tensors that the process did not tell of: no Python object holds them."""
+    known = sorted(start for a in told.arrays for start, _ in a.blocks) if told else []
+    others = [
+        (start, size, resident)
+        for start, size, resident in native.tensors
+        if bisect_left(known, start) == bisect_left(known, start + size)
+    ]
+    if not others:
+        return
+    yield Holder(
+        path=IN_FLIGHT if told else ALL_TENSORS,
+        kind=Kind.ACTIVATIONS if told else Kind.ARRAYS,
+        bytes=sum(pots.take_at(start, resident) for start, _, resident in others),
+        reserved=sum(size for _, size, _ in others),
+        count=len(others),
+        what="tensors that no Python object holds: kept for the backward pass, or in work"
+        if told
+        else "numbers of torch's tensors of 64 KiB and more",
+        pid=pid,
+    )
+
+
+def _native(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
+    for library, amount in sorted(native.libraries.items(), key=lambda item: -item[1]):
         taken = pots.take_layer(Layer.HEAP, amount)
         yield Holder(
             path=f"native.{library}",
@@ -138,8 +173,12 @@ def _objects(objects: HeldObjects, pots: _Pots, pid: int) -> Holder:
     )
 
 
-def _free_heap(told: Told, pots: _Pots, pid: int) -> Holder:
-    amount = pots.take_heap(told.free)
+def _free_heap(told: Told, native: Native, pots: _Pots, pid: int) -> Holder:
+    if native.libraries:  # read in one moment with the rest of the heap
+        amount = pots.take_layer(Layer.HEAP, native.free)
+        amount += pots.take_layer(Layer.ARENAS, told.free - native.free)
+    else:
+        amount = pots.take_heap(told.free)
     return Holder(
         path=FREE_HEAP,
         kind=Kind.FRAGMENTATION,

@@ -12,8 +12,8 @@ from memfit.analyses.holders import Dealt, deal
 from memfit.errors import UsageError
 from memfit.measure import device, limits, tree
 from memfit.measure.inside_view import look_inside
-from memfit.measure.native import native_bytes
-from memfit.model import Explanation, Inside, Ledger, Limit, ProcessView, Told
+from memfit.measure.native import follow
+from memfit.model import Explanation, Inside, Ledger, Limit, Native, ProcessView, Told
 
 _LEAST_SECONDS = 0.2
 _PATIENCE = 120.0
@@ -91,15 +91,17 @@ def _read(
 ) -> _Reading:
     processes = tree.read_tree(pid, children=children)
     told, dealt = {}, {}
-    for view in processes:
-        answer = None
-        if inside:
-            answer = look_inside(view, duplicates=duplicates, timeout=_PATIENCE)
+    for view in processes if inside else ():
+        answer = look_inside(view, duplicates=duplicates, timeout=_PATIENCE)
         if answer is not None:
             told[view.pid] = answer
-        follow = answer is not None if native is None else native
-        if answer is not None or follow:
-            dealt[view.pid] = deal(view, answer, native_bytes(view.pid) if follow else {})
+    if told:  # telling takes seconds: what is dealt out is what there is now
+        processes = tree.read_tree(pid, children=children)
+    for view in processes:
+        wanted = view.pid in told if native is None else native
+        if view.pid in told or wanted:
+            heap = follow(view.pid) if wanted else Native()
+            dealt[view.pid] = deal(view, told.get(view.pid), heap)
     return _Reading(processes=processes, told=told, dealt=dealt)
 
 

@@ -3,6 +3,9 @@
 malloc's blocks lie one after the other, each with its size before it, so that all can be listed
 from a copy of the heap. A block belongs to the library from whose data it is reached first, through
 other blocks or at once. What no library reaches belongs to Python and its arrays.
+
+torch's tensors are C++ objects too: each begins with a pointer into libc10, and points to its
+numbers. So those are found that no Python object knows: what autograd keeps for the backward pass.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from memfit.measure.elf import zeroed_bytes
 from memfit.measure.layers import library_name
 from memfit.measure.mappings import Mapping, Pagemap, mappings, split
 from memfit.measure.peek import Memory
+from memfit.measure.proc import PAGE
+from memfit.model import Native
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,37 +27,45 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
     Indices = NDArray[np.int64]
 
+Span = tuple[int, int]
+
 _LARGEST_HEAP = 2**30  # a copy of it is made, and several times as much is worked with
 _HEAD, _LEAST_BLOCK, _FLAGS, _BEFORE_IN_USE = 16, 32, 7, 1
+_OWN_MAPPING = 2
+_CHAIN = 64  # so many blocks do not follow one another by chance
 _INTERPRETER = ("libpython", "python")
+_TENSORS = "libc10"
 
 
-def native_bytes(pid: int) -> dict[str, int]:
-    """Bytes in the main heap by library; empty where the heap cannot be read or is too large."""
+def follow(pid: int) -> Native:
+    """What libraries hold in the main heap; nothing where it cannot be read or is too large."""
     try:
         maps = mappings(pid)
     except OSError:
-        return {}
-    heap = next((m for m in maps if m.path == "[heap]"), None)
+        return Native()
+    # Several mappings where parts of it were asked to be of huge pages; one after the other.
+    edges = [edge for m in maps if m.path == "[heap]" for edge in (m.start, m.end)]
+    heap = (min(edges, default=0), max(edges, default=0))
     pages = Pagemap(pid)
     try:
-        if heap is None or heap.reserved > _LARGEST_HEAP or not pages.readable:
-            return {}
+        if not 0 < heap[1] - heap[0] <= _LARGEST_HEAP or not pages.readable:
+            return Native()
         with Memory(pid) as memory:
-            return _by_library(heap, maps, pages, memory)
+            return _followed(heap, maps, pages, memory)
     finally:
         pages.close()
 
 
-def _by_library(
-    heap: Mapping, maps: Sequence[Mapping], pages: Pagemap, memory: Memory
-) -> dict[str, int]:
+def _followed(heap: Span, maps: Sequence[Mapping], pages: Pagemap, memory: Memory) -> Native:
     import numpy as np
 
-    words = _words(heap, pages, memory)
-    blocks = _Blocks(heap.start, words)
+    blocks = _Blocks(heap[0], _words(heap, pages, memory))
     if not blocks.count:
-        return {}
+        return Native()
+    first, to = blocks.pointers()
+    tensors = _beginning_in(blocks, [m for m in maps if library_name(m.path) == _TENSORS])
+    numbers = np.unique(_from(tensors, first, to))
+    numbers = numbers[(blocks.sizes[numbers] >= Native.LEAST_TENSOR) & blocks.in_use[numbers]]
     owner = np.full(blocks.count, -1, dtype=np.int32)
     names: list[str] = []
     reached = []
@@ -60,18 +73,82 @@ def _by_library(
         if name.startswith(_INTERPRETER):
             continue
         roots = np.unique(
-            np.concatenate([blocks.pointed_to(_words(m, pages, memory)) for m in data])
+            np.concatenate(
+                [blocks.pointed_to(_words((m.start, m.end), pages, memory)) for m in data]
+            )
         )
         roots = roots[owner[roots] < 0]
         owner[roots] = len(names)
         names.append(name)
         reached.append(roots)
     if reached:
-        _spread(owner, np.concatenate(reached), *blocks.pointers())
+        _spread(owner, np.concatenate(reached), first, to)
+    owner[numbers] = -1
     owned = np.bincount(
         owner[blocks.in_use] + 1, weights=blocks.sizes[blocks.in_use], minlength=len(names) + 1
     )
-    return {name: int(owned[i + 1]) for i, name in enumerate(names) if owned[i + 1]}
+    tensors_at = [
+        *zip(blocks.offsets[numbers] + heap[0], blocks.sizes[numbers], strict=True),
+        *_own_mappings(blocks.words_of(tensors), maps, pages, memory),
+    ]
+    return Native(
+        libraries={name: int(owned[i + 1]) for i, name in enumerate(names) if owned[i + 1]},
+        tensors=tuple(
+            (int(start), int(size), pages.resident(int(start), int(start + size)))
+            for start, size in tensors_at
+        ),
+        free=sum(
+            pages.resident(int(start), int(start + size))
+            for start, size in zip(
+                blocks.offsets[:-1][~blocks.in_use] + heap[0],
+                blocks.sizes[~blocks.in_use],
+                strict=True,
+            )
+        ),
+    )
+
+
+def _beginning_in(blocks: _Blocks, library: Sequence[Mapping]) -> Indices:
+    """The blocks in use that begin with a pointer into a library: objects of its classes."""
+    import numpy as np
+
+    if not library:
+        return np.zeros(0, dtype=np.int64)
+    begins = blocks.words[(blocks.offsets[:-1] + _HEAD) // 8]
+    low, high = min(m.start for m in library), max(m.end for m in library)
+    return np.flatnonzero((begins >= np.uint64(low)) & (begins < np.uint64(high)) & blocks.in_use)
+
+
+def _own_mappings(
+    words: Words, maps: Sequence[Mapping], pages: Pagemap, memory: Memory
+) -> Iterator[tuple[int, int]]:
+    """Large blocks that are mappings of their own, to which some of these words point."""
+    import numpy as np
+
+    nameless = [m for m in maps if m.nameless and m.writable]
+    starts = np.array([m.start for m in nameless], dtype=np.uint64)
+    at = np.searchsorted(starts, words, side="right") - 1
+    for word, i in sorted({(int(w), int(i)) for w, i in zip(words, at, strict=True) if i >= 0}):
+        mapping, head = nameless[i], word - _HEAD
+        if not mapping.start <= head < mapping.end or not pages.resident(head, word):
+            continue
+        # Before its numbers such a block says what was left out to align them, and its size.
+        said = np.frombuffer(memory.read(head, _HEAD), dtype=np.uint64)
+        if len(said) != 2 or not int(said[1]) & _OWN_MAPPING:
+            continue
+        start, size = head - int(said[0]), int(said[0]) + (int(said[1]) & ~_FLAGS)
+        whole = start % PAGE == 0 and size % PAGE == 0 and start >= mapping.start
+        if whole and Native.LEAST_TENSOR <= size <= mapping.end - start:
+            yield start, size
+
+
+def _from(blocks: Indices, first: Indices, to: Indices) -> Indices:
+    """Where the pointers of these blocks lead."""
+    import numpy as np
+
+    counts = first[blocks + 1] - first[blocks]
+    begins = np.cumsum(counts) - counts
+    return to[np.repeat(first[blocks] - begins, counts) + np.arange(int(counts.sum()))]
 
 
 def _spread(owner: NDArray[np.int32], reached: Indices, first: Indices, to: Indices) -> None:
@@ -79,10 +156,8 @@ def _spread(owner: NDArray[np.int32], reached: Indices, first: Indices, to: Indi
     import numpy as np
 
     while len(reached):
-        counts = first[reached + 1] - first[reached]
-        begins = np.cumsum(counts) - counts
-        at = np.repeat(first[reached] - begins, counts) + np.arange(int(counts.sum()))
-        found, heirs = to[at], np.repeat(owner[reached], counts)
+        heirs = np.repeat(owner[reached], first[reached + 1] - first[reached])
+        found = _from(reached, first, to)
         new = owner[found] < 0
         found, once = np.unique(found[new], return_index=True)
         owner[found] = heirs[new][once]
@@ -112,6 +187,15 @@ class _Blocks:
 
         return np.unique(self._targets(words)[1])
 
+    def words_of(self, blocks: Indices) -> Words:
+        """All words of these blocks."""
+        import numpy as np
+
+        inside = np.zeros(len(self.words) + 1, dtype=np.int8)
+        np.add.at(inside, self.offsets[blocks] // 8, 1)
+        np.add.at(inside, self.offsets[blocks + 1] // 8, -1)
+        return self.words[np.cumsum(inside[:-1]) > 0]
+
     def pointers(self) -> tuple[Indices, Indices]:
         """All pointers between blocks: where those of each begin, and where they lead."""
         import numpy as np
@@ -132,26 +216,52 @@ class _Blocks:
 
 
 def _walk(words: Words) -> Iterator[int]:
-    """The offset of each block, and the end of the last; ends early where sizes make no sense."""
+    """The offset of each block, and the end of the last.
+
+    The process goes on while its heap is copied, so that a size here and there makes no sense: the
+    walk then goes on from the next place from which many blocks follow one another.
+    """
     view = memoryview(words)  # type: ignore[arg-type]
     end, offset = 8 * len(words), 0
     while offset + _HEAD <= end:
-        size = view[offset // 8 + 1] & ~_FLAGS
-        if size < _LEAST_BLOCK or size % _HEAD or offset + size > end:
-            break
         yield offset
-        offset += size
-    yield offset
+        size = view[offset // 8 + 1] & ~_FLAGS
+        if _makes_sense(size, end - offset):
+            offset += size
+        else:
+            offset = _next_chain(view, offset + _HEAD, end)
+    yield end
 
 
-def _words(mapping: Mapping, pages: Pagemap, memory: Memory) -> Words:
-    """A copy of a mapping; what is not in memory reads as zeros, and is not made by reading."""
+def _makes_sense(size: int, room: int) -> bool:
+    return _LEAST_BLOCK <= size <= room and size % _HEAD == 0
+
+
+def _next_chain(view: memoryview[int], offset: int, end: int) -> int:
+    for start in range(offset, end - _HEAD, _HEAD):
+        at = start
+        for _ in range(_CHAIN):
+            if at + _HEAD > end:
+                break
+            size = view[at // 8 + 1] & ~_FLAGS
+            if not _makes_sense(size, end - at):
+                break
+            at += size
+        else:
+            return start
+        if at == end:
+            return start
+    return end
+
+
+def _words(span: Span, pages: Pagemap, memory: Memory) -> Words:
+    """A copy of some memory; what is not in memory reads as zeros, and is not made by reading."""
     import numpy as np
 
-    copy = np.zeros(mapping.reserved // 8, dtype=np.uint64)
-    for a, b in pages.present(mapping.start, mapping.end):
+    copy = np.zeros((span[1] - span[0]) // 8, dtype=np.uint64)
+    for a, b in pages.present(*span):
         data = np.frombuffer(memory.read(a, b - a), dtype=np.uint64)
-        at = (a - mapping.start) // 8
+        at = (a - span[0]) // 8
         copy[at : at + len(data)] = data
     return copy
 

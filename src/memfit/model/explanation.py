@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
 
 from memfit.model.ledger import Kind, Ledger
 from memfit.model.plan import Limit
@@ -145,6 +146,22 @@ class Told:
     longest_hold_seconds: float
     pools: Mapping[str, int]
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Native:
+    """What C and C++ hold in the heap, found by following pointers from outside.
+
+    `libraries` have bytes of objects; `tensors` are the numbers of torch's larger tensors, each
+    block with its address, its size and what is resident of it, whoever holds them; `free` is
+    what malloc keeps of the heap.
+    """
+
+    LEAST_TENSOR: ClassVar[int] = 65536  # smaller ones are not told apart by processes either
+
+    libraries: Mapping[str, int] = field(default_factory=dict)
+    tensors: tuple[tuple[int, int, int], ...] = ()
+    free: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
