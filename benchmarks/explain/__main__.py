@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -68,7 +69,9 @@ def train(*, explanations: int, inside: bool = False) -> dict[str, Any]:
     """One training, explained so often while it runs."""
     before = [sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--"] if inside else []
     command = [*before, sys.executable, str(HERE / "training.py"), str(STEPS)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    # Threads that spin while they wait would leave nothing of two cores to those who look.
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
     assert process.stdout is not None
     pid = int(process.stdout.readline())
     done, seconds, holds = 0, [], []
