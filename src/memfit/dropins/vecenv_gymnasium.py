@@ -1,0 +1,279 @@
+"""A vector env of Gymnasium with light workers.
+
+    LightVectorEnv([lambda: gymnasium.make("CartPole-v1") for _ in range(32)])
+
+The workers are those of LightVecEnv. What it gives is what AsyncVectorEnv and SyncVectorEnv
+give, in all autoreset modes.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_differing_spaces, batch_space, iterate
+from numpy.typing import NDArray
+
+from memfit.dropins.workers import Pool
+from memfit.dropins.workers_envs import REWARD_SENT
+from memfit.dropins.workers_layout import ARRAYS
+from memfit.errors import TargetFailed, UsageError
+
+TIMEOUT = 600.0
+_OWN_WAYS = ("reset", "step", "close")
+Step = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class LightVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
+    """Steps envs in light worker processes.
+
+    `workers`, `preload` and `timeout` are as for LightVecEnv, the others as for AsyncVectorEnv.
+    """
+
+    def __init__(
+        self,
+        env_fns: Sequence[Callable[[], gymnasium.Env[Any, Any]]],
+        *,
+        workers: int | None = None,
+        preload: Iterable[str] = (),
+        timeout: float | None = TIMEOUT,
+        observation_mode: str | tuple[spaces.Space[Any], spaces.Space[Any]] = "same",
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self._pool = Pool(
+            env_fns,
+            style="gymnasium",
+            mode=self.autoreset_mode.value,
+            workers=workers,
+            preload=tuple(preload),
+            timeout=timeout,
+        )
+        self._end = weakref.finalize(self, self._pool.stop, 2.0)
+        self._timeout = timeout
+        self._waiting: str | None = None
+        self._slot = 0
+        self._chosen: Sequence[int] = ()
+        self.num_envs = self._pool.n_envs
+        self.metadata = {**self._pool.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = self._pool.render_mode
+        self.single_action_space = self._pool.action_space
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        try:
+            self._batch_observations(observation_mode)
+        except BaseException:
+            self.close()
+            raise
+
+    def _batch_observations(self, mode: Any) -> None:
+        first = self._pool.observation_space
+        if isinstance(mode, tuple):
+            self.observation_space, self.single_observation_space = mode
+            return
+        self.single_observation_space = first
+        mine = {i: obs for i, obs, _ in self._pool.spaces}
+        if mode == "different":
+            every = [self._space_of(i, mine) for i in range(self.num_envs)]
+            self.observation_space = batch_differing_spaces(every)
+        elif mode == "same":
+            for i, obs in mine.items():
+                if obs != first:
+                    raise UsageError(
+                        f"the observation_space of env {i} is {obs}, that of env 0 {first}. If "
+                        "that is meant, give observation_mode='different'"
+                    )
+            self.observation_space = batch_space(first, self.num_envs)
+        else:
+            raise UsageError(
+                f"observation_mode={mode!r} is not known. Give 'same', 'different' or a pair of "
+                "spaces"
+            )
+
+    def _space_of(self, i: int, told: dict[int, Any]) -> Any:
+        """Workers tell of the first of their envs, and of those that differ from it."""
+        if i in told:
+            return told[i]
+        return told[max(w.first for w in self._pool.workers if w.first <= i)]
+
+    @property
+    def shared_nbytes(self) -> int:
+        """Bytes of the shared memory, for all slots of observations."""
+        return self._pool.slots.layout.nbytes
+
+    @property
+    def copies(self) -> int:
+        """How often observations were copied, since those before were all still held."""
+        return self._pool.slots.copies
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of the workers."""
+        return [worker.pid for worker in self._pool.workers]
+
+    @property
+    def late_imports(self) -> list[str]:
+        """Modules that envs imported in the workers: with preload= they would be shared."""
+        return self._pool.late_imports
+
+    @property
+    def np_random_seed(self) -> Any:
+        return self.get_attr("np_random_seed")
+
+    @property  # type: ignore[misc]
+    def np_random(self) -> Any:
+        return self.get_attr("np_random")
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset all envs, or those of `options["reset_mask"]`."""
+        self._open()
+        self._waiting = None
+        self.reset_async(seed=seed, options=options)
+        return self.reset_wait()
+
+    def reset_async(
+        self,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self._begin("reset")
+        count = self.num_envs
+        if seed is None:
+            seed = [None] * count
+        elif isinstance(seed, int | np.integer):
+            seed = [int(seed) + i for i in range(count)]
+        if len(seed) != count:
+            raise ValueError(f"{len(seed)} seeds for {count} envs. Give one seed for each env")
+        mask = None
+        if options is not None and "reset_mask" in options:
+            mask = _checked_mask(options.pop("reset_mask"), count)
+        self._slot = self._pool.reset(seed, [options] * count, mask)
+        self._waiting = "reset"
+
+    def reset_wait(self) -> tuple[Any, dict[str, Any]]:
+        self._await("reset")
+        found = self._pool.was_reset()
+        self._waiting = None
+        infos: dict[str, Any] = {}
+        for i, (info, _) in enumerate(found):
+            infos = self._add_info(infos, info, i)
+        others = [parts for _, parts in found]
+        return self._pool.slots.take(self._slot, others, tuple), infos
+
+    def step(self, actions: Any) -> Step:
+        """Step all envs: observations, rewards, terminations, truncations, infos."""
+        self.step_async(actions)
+        return self.step_wait()
+
+    def step_async(self, actions: Any) -> None:
+        self._begin("step")
+        plain = isinstance(actions, np.ndarray) and isinstance(self.single_action_space, ARRAYS)
+        given = actions if plain else list(iterate(self.action_space, actions))
+        if len(given) != self.num_envs:
+            raise ValueError(
+                f"{len(given)} actions for {self.num_envs} envs. Give one action for each env"
+            )
+        self._slot = self._pool.step(given)
+        self._waiting = "step"
+
+    def step_wait(self) -> Step:
+        self._await("step")
+        notes = iter(self._pool.stepped())
+        self._waiting = None
+        slots = self._pool.slots
+        rewards = slots.rewards.copy()
+        infos: dict[str, Any] = {}
+        others: list[list[Any]] = []
+        for i, (_, _, kind, told) in enumerate(slots.flags.tolist()):
+            parts: list[Any] = []
+            if told:
+                both, reward, parts = next(notes)
+                if kind == REWARD_SENT:
+                    rewards[i] = reward
+                if both is not None:
+                    infos = self._add_info(infos, both[0], i)
+            others.append(parts)
+        ended, cut = slots.flags[:, :2].T.astype(np.bool_)
+        return slots.take(self._slot, others, tuple), rewards, ended.copy(), cut.copy(), infos
+
+    def render(self) -> Any:
+        return self.call("render")
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of every env, or read an attribute."""
+        self.call_async(name, *args, **kwargs)
+        return self.call_wait()
+
+    def call_async(self, name: str, /, *args: Any, **kwargs: Any) -> None:
+        self._begin("call")
+        if name in _OWN_WAYS:
+            raise ValueError(f"call() does not {name} envs. Use {name}() of the vector env")
+        everyone = range(self.num_envs)
+        self._pool.ask_call("call", everyone, [(name, *args)] * self.num_envs, kwargs)
+        self._waiting = "call"
+
+    def call_wait(self) -> tuple[Any, ...]:
+        self._await("call")
+        self._waiting = None
+        return tuple(self._pool.called(range(self.num_envs)))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute in every env: one value for all, or a list of one each."""
+        self._begin("set_attr")
+        if not isinstance(values, (list, tuple)):
+            values = [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise ValueError(f"{len(values)} values for {self.num_envs} envs. Give one for each")
+        given = [(name, value) for value in values]
+        self._pool.call("set_attr", range(self.num_envs), given, {})
+
+    def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
+        """End the workers; `terminate` does not wait for their envs to close."""
+        seconds = 0.0 if terminate else timeout if timeout is not None else self._timeout
+        wrong = self._pool.stop(seconds)
+        self._end.detach()
+        if wrong:
+            self.closed = True
+            raise TargetFailed(
+                f"an env raised while it was closed:\n{wrong}\nMend its close()", output=wrong
+            )
+
+    def _open(self) -> None:
+        if self._pool.stopped:
+            raise ClosedEnvironmentError("this vector env is closed. Make a new one")
+
+    def _begin(self, what: str) -> None:
+        self._open()
+        if self._waiting is not None:
+            raise AlreadyPendingCallError(
+                f"{what} was called while a {self._waiting} goes on. Call "
+                f"{self._waiting}_wait() first",
+                self._waiting,
+            )
+
+    def _await(self, what: str) -> None:
+        self._open()
+        if self._waiting != what:
+            raise NoAsyncCallError(f"no {what} was begun. Call {what}_async() first", what)
+
+
+def _checked_mask(mask: Any, count: int) -> list[bool]:
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+        raise TypeError("reset_mask is no array of bools. Give np.array([True, False, ...])")
+    if mask.shape != (count,) or not mask.any():
+        raise ValueError(f"reset_mask must have {count} bools, one of them true. Give such one")
+    found: list[bool] = mask.tolist()
+    return found

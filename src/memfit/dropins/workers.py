@@ -1,0 +1,302 @@
+"""Worker processes with several envs each, under both of the vector envs.
+
+A worker that dies, hangs or raises ends them all; what it did is in the error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from gymnasium import spaces
+
+from memfit.dropins.workers_channel import Channel, Late, pair, readable
+from memfit.dropins.workers_errors import (
+    Worker,
+    as_raised,
+    check_arguments,
+    died,
+    equivalent,
+    hung,
+)
+from memfit.dropins.workers_loop import (
+    ACTIONS,
+    CALL,
+    CLOSE,
+    FAILED,
+    MEMORY,
+    RESET,
+    STEP,
+    STEP_ANY,
+    packed,
+)
+from memfit.dropins.workers_slots import Slots
+from memfit.dropins.workers_start import Template, load
+from memfit.errors import UsageError
+
+_STOP_SECONDS = 2.0
+
+
+class Pool:
+    """All workers of a vector env."""
+
+    def __init__(
+        self,
+        env_fns: Sequence[Callable[[], Any]],
+        *,
+        style: str,
+        mode: str = "",
+        workers: int | None,
+        preload: Iterable[str],
+        timeout: float | None,
+    ) -> None:
+        check_arguments(env_fns, workers, preload, timeout)
+        self.n_envs = len(env_fns)
+        self.workers: list[Worker] = []
+        self.stopped = False
+        self._timeout = timeout
+        self._owner = os.getpid()
+        self._action_type: Any = None
+        count = min(workers or len(os.sched_getaffinity(0)), self.n_envs)
+        self._template: Template | None = Template.get()
+        try:
+            loaded = load(self._template, env_fns, preload, timeout)
+            for k in range(count):
+                first, after = k * self.n_envs // count, (k + 1) * self.n_envs // count
+                asked = {"id": loaded, "first": first, "after": after}
+                self._fork({**asked, "style": style, "mode": mode})
+            self._template.drop(loaded)
+            facts = self._collect("being built")
+            self._same_spaces([pickle.loads(found) for found in facts])
+            self.slots = Slots(self.observation_space, self.n_envs)
+            told = pickle.dumps(self.slots.layout)
+            for worker in self.workers:
+                self._send(worker, MEMORY, told, (self.slots.fd,))
+            self._collect("mapping shared memory")
+            self.slots.close_fd()
+        except BaseException:
+            self.stop(_STOP_SECONDS)
+            raise
+
+    def _fork(self, asked: dict[str, Any]) -> None:
+        assert self._template is not None
+        ours, theirs = pair()
+        trace = os.memfd_create("memfit-trace", os.MFD_CLOEXEC)
+        with theirs:
+            try:
+                pid, pidfd = self._template.fork(asked, (theirs.fileno(), trace))
+            except BaseException:
+                ours.close()
+                os.close(trace)
+                raise
+        self.workers.append(
+            Worker(
+                first=asked["first"],
+                after=asked["after"],
+                channel=Channel(ours),
+                pid=pid,
+                pidfd=pidfd,
+                trace=trace,
+                pending=True,
+            )
+        )
+
+    def _same_spaces(self, facts: list[dict[str, Any]]) -> None:
+        _, observation, action = facts[0]["spaces"][0]
+        self.observation_space: spaces.Space[Any] = observation
+        self.action_space: spaces.Space[Any] = action
+        self.metadata: dict[str, Any] = facts[0]["metadata"]
+        self.render_mode: str | None = facts[0]["render_mode"]
+        self.late_imports = sorted({name for found in facts for name in found["late"]})
+        self.spaces = [
+            (worker.first + k, obs, act)
+            for worker, found in zip(self.workers, facts, strict=True)
+            for k, obs, act in found["spaces"]
+        ]
+        for i, obs, act in self.spaces:
+            for kind, mine, first in (("observation", obs, observation), ("action", act, action)):
+                if not equivalent(mine, first):
+                    raise UsageError(
+                        f"the {kind}_space of env {i} is {mine}, that of env 0 {first}. Give "
+                        "envs of the same spaces"
+                    )
+
+    def ask(self, kind: int, payloads: Iterable[bytes]) -> None:
+        """Send a message to every worker."""
+        for worker, payload in zip(self.workers, payloads, strict=True):
+            self._send(worker, kind, payload)
+
+    def step(self, actions: Any) -> int:
+        """Let all envs step; the slot that their observations will lie in."""
+        slot = self.slots.free()
+        if isinstance(actions, np.ndarray) and actions.nbytes and not actions.dtype.hasobject:
+            kind = (actions.dtype, actions.shape[1:])
+            if kind != self._action_type:
+                told = pickle.dumps(kind)
+                for worker in self.workers:
+                    worker.channel.send(ACTIONS, told)
+                self._action_type = kind
+            raw, row, end = actions.tobytes(), actions.nbytes // len(actions), bytes((slot,))
+            for worker in self.workers:
+                self._send(worker, STEP, raw[worker.first * row : worker.after * row] + end)
+        else:
+            for worker in self.workers:
+                told = packed((slot, list(actions[worker.first : worker.after])))
+                self._send(worker, STEP_ANY, told)
+        return slot
+
+    def stepped(self) -> list[Any]:
+        """What the envs had to say beside observations, rewards and flags, in their order."""
+        found = self._collect("stepping")
+        return [pickle.loads(note) for reply in found if reply for note in pickle.loads(reply)]
+
+    def reset(
+        self, seeds: Sequence[Any], options: Sequence[Any], chosen: Sequence[bool] | None = None
+    ) -> int:
+        """Let all chosen envs be reset; the slot that all observations will lie in."""
+        self.settle()
+        slot = self.slots.free()
+        chosen = [True] * self.n_envs if chosen is None else list(chosen)
+        for worker in self.workers:
+            own = slice(worker.first, worker.after)
+            told = (slot, list(seeds[own]), list(options[own]), chosen[own])
+            self._send(worker, RESET, packed(told))
+        return slot
+
+    def was_reset(self) -> list[Any]:
+        """The info and the other parts of the observation of each env."""
+        found = self._collect("being reset")
+        return [pickle.loads(note) for reply in found for note in pickle.loads(reply)]
+
+    def call(
+        self, what: str, chosen: Sequence[int], args: Sequence[tuple[Any, ...]], options: Any
+    ) -> list[Any]:
+        """Ask chosen envs for something; an error is raised as in the env."""
+        self.ask_call(what, chosen, args, options)
+        return self.called(chosen)
+
+    def ask_call(
+        self, what: str, chosen: Sequence[int], args: Sequence[tuple[Any, ...]], options: Any
+    ) -> None:
+        for worker in self.workers:
+            own = [n for n, i in enumerate(chosen) if worker.first <= i < worker.after]
+            if own:
+                locally = [chosen[n] - worker.first for n in own]
+                told = (locally, what, [args[n] for n in own], options)
+                self._send(worker, CALL, packed(told))
+
+    def called(self, chosen: Sequence[int]) -> list[Any]:
+        asked = [worker for worker in self.workers if worker.pending]
+        replies = self._collect("answering", fatal=False)
+        found: dict[int, list[Any]] = {
+            worker.first: pickle.loads(reply) for worker, reply in zip(asked, replies, strict=True)
+        }
+        owner = {i: w.first for w in self.workers for i in range(w.first, w.after)}
+        return [found[owner[i]].pop(0) for i in chosen]
+
+    def settle(self) -> None:
+        """Wait for and forget what was asked before, as after an interruption."""
+        if any(worker.pending for worker in self.workers):
+            self._collect("stepping")
+
+    def _send(self, worker: Worker, kind: int, payload: bytes, fds: tuple[int, ...] = ()) -> None:
+        try:
+            worker.channel.send(kind, payload, fds)
+        except (BrokenPipeError, ConnectionResetError):
+            self._died(worker, "waiting")
+        except BaseException:
+            # Half a message may have been sent: nothing can be understood after it.
+            self.stop(0.0)
+            raise
+        worker.pending = True
+
+    def _collect(self, doing: str, *, fatal: bool = True) -> list[bytearray]:
+        """The replies of all workers that were asked something."""
+        replies, failed = [], None
+        for worker in self.workers:
+            if not worker.pending:
+                continue
+            try:
+                kind, payload, _ = worker.channel.recv(self._timeout, worker.alive)
+            except EOFError:
+                self._died(worker, doing)
+            except Late:
+                self._hung(worker, doing)
+            worker.pending = False
+            if kind == FAILED:
+                failed = failed or pickle.loads(payload)
+            replies.append(payload)
+        if failed is not None:
+            self._raised(failed, doing, fatal)
+        return replies
+
+    def _raised(self, told: Any, doing: str, fatal: bool) -> NoReturn:
+        if fatal:
+            self.stop(_STOP_SECONDS)
+        error, cause = as_raised(*told, doing=doing, fatal=fatal)
+        raise error from cause
+
+    def _died(self, worker: Worker, doing: str) -> NoReturn:
+        readable(worker.pidfd, _STOP_SECONDS)
+        code = self._template.status(worker.pid) if self._template else None
+        error = died(worker, code, doing)
+        self.stop(_STOP_SECONDS)
+        raise error
+
+    def _hung(self, worker: Worker, doing: str) -> NoReturn:
+        error = hung(worker, self._timeout or 0.0, doing)
+        self.stop(_STOP_SECONDS)
+        raise error
+
+    def stop(self, seconds: float | None) -> str:
+        """End all workers: they close their envs within so many seconds, or are killed.
+
+        What went wrong while closing is given back.
+        """
+        if self.stopped:
+            return ""
+        self.stopped = True
+        mine = os.getpid() == self._owner
+        until = None if seconds is None else time.monotonic() + seconds
+        wrong = ""
+        if mine:
+            for worker in self.workers:
+                # Without waiting: one that does not read is killed below.
+                with contextlib.suppress(OSError):
+                    worker.channel.send(CLOSE)
+        for worker in self.workers:
+            if mine:
+                wrong = wrong or self._end(worker, until)
+            worker.channel.close()
+            os.close(worker.pidfd)
+            os.close(worker.trace)
+        if self._template is not None:
+            self._template.release()
+            self._template = None
+        return wrong
+
+    def _end(self, worker: Worker, until: float | None) -> str:
+        wrong = ""
+        try:
+            while True:
+                left = None if until is None else max(0.0, until - time.monotonic())
+                kind, payload, _ = worker.channel.recv(left, worker.alive)
+                if kind == FAILED and not worker.pending:
+                    wrong = pickle.loads(payload)[3]
+                worker.pending = False
+        except (EOFError, Late, OSError):
+            pass
+        left = _STOP_SECONDS if until is None else max(0.0, until - time.monotonic())
+        if not readable(worker.pidfd, left):
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(worker.pidfd, signal.SIGKILL)
+            readable(worker.pidfd, _STOP_SECONDS)
+        if self._template is not None:
+            self._template.status(worker.pid)
+        return wrong
