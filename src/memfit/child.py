@@ -16,13 +16,16 @@ import weakref
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memfit.errors import SpecError
 from memfit.measure.proc import PeakMeter
-from memfit.sources import failure, hooks
+from memfit.sources import failure, hooks, knobs
 from memfit.sources.confine import confine, end_with_parent
 from memfit.sources.shield import Shield
+
+if TYPE_CHECKING:
+    from memfit.measure.observe import Observer
 
 
 class Child:
@@ -34,6 +37,7 @@ class Child:
         self.meter = PeakMeter()
         self.env_fns: list[Any] = []
         self.skipped: list[weakref.ref[Any]] = []
+        self.observer: Observer | None = None
 
     def answer(self, **fields: Any) -> None:
         """Write the result and end: no `finally` of the user's, no exit handler, runs."""
@@ -52,6 +56,8 @@ class Child:
     def workers_to_start(self, start_method: str) -> int:
         # A forked worker starts in no time, and two of them show what they share; any other
         # imports everything anew.
+        if self.job.get("observe"):
+            return sys.maxsize
         return 2 if start_method == "fork" or self.job.get("scales") else 1
 
     def install(self) -> None:
@@ -74,6 +80,8 @@ class Child:
         ).install()
         if self.job.get("skip"):
             hooks.ImportHooks(hooks.skipped_learns()).install()
+        if self.job.get("knobs"):
+            hooks.ImportHooks(knobs.changing(self.job["knobs"])).install()
 
     # -- targets -------------------------------------------------------------------------------
 
@@ -139,11 +147,13 @@ class Child:
     def on_learn(
         self, model: Any, total_timesteps: int | None, callback: Any, rest: Callable[..., Any]
     ) -> Any:
-        if self.job.get("observe"):
+        if missing := knobs.unchanged(model, self.job.get("knobs", {})):
+            self.answer(status="no setting", missing=missing, known=knobs.settings_of(model))
+        if self.job.get("observe") and hasattr(model, "rollout_buffer"):
             from memfit.measure.observe import Observer
 
             ready = rest(keep_callback=True)
-            Observer(
+            self.observer = Observer(
                 model, self.job["observe"], lambda seen: self.answer(status="observed", **seen)
             )
             return ready
@@ -152,6 +162,8 @@ class Child:
             raise hooks.SkipLearn
         stopped = self.meter.now()
         look = self.rehearse if self.job.get("scales") else self.survey
+        if self.job.get("observe"):
+            look = self.rehearse_all
         try:
             fields = look(model, total_timesteps, callback, rest, stopped)
         except BaseException as error:  # noqa: BLE001 - whatever its own code raises is the answer
@@ -166,6 +178,11 @@ class Child:
         stopped = self.meter.now()
         try:
             look = self.rehearse_program if self.job.get("scales") else self.survey_program
+            if self.job.get("observe"):
+                from memfit.formulas.torch import scale
+
+                self.job["scales"] = [{"batch": 1, "rows": scale(program.facts)}]
+                look = self.rehearse_program
             fields = look(program, stopped)
         except BaseException as error:  # noqa: BLE001 - whatever its own code raises is the answer
             if self.job["kind"] == "spec" and failure.passed_through(error, "program.py"):
@@ -182,8 +199,8 @@ class Child:
 
         spec = program.facts
         full, larger = (
-            Sizes.of(formulas.sizes(spec, knobs))
-            for knobs in (spec.knobs, formulas.scaled(spec, times=2))
+            Sizes.of(formulas.sizes(spec, at))
+            for at in (spec.knobs, formulas.scaled(spec, times=2))
         )
         readings = TorchSurveyor(program, stopped).run(full, larger)
         spec = replace(spec, networks=program.networks())
@@ -198,8 +215,8 @@ class Child:
         rehearsal = TorchRehearsal(program, self.job["seconds"])
         rehearsed = []
         for scale in self.job["scales"]:
-            knobs = formulas.knobs_at(program.facts, scale["rows"])
-            moments = rehearsal.run(Sizes.of(formulas.sizes(program.facts, knobs)))
+            at = formulas.knobs_at(program.facts, scale["rows"])
+            moments = rehearsal.run(Sizes.of(formulas.sizes(program.facts, at)))
             rehearsed.append({**scale, "moments": moments})
         return {"rehearsed": rehearsed}
 
@@ -241,6 +258,23 @@ class Child:
         if any(c.saves_replay_buffer for c in spec.callbacks):
             readings["pickled_copies"] = pickled_copies(Path(self.job["scratch"]))
         return {"spec": asdict(spec), "readings": readings}
+
+    def rehearse_all(
+        self,
+        model: Any,
+        total_timesteps: int | None,
+        callback: Any,
+        rest: Callable[..., Any],
+        stopped: int,
+    ) -> dict[str, Any]:
+        """A rehearsal of an off-policy run with its replay buffer as full as it will be."""
+        from memfit.formulas.arrays import filled_rows
+        from memfit.sources import sb3
+
+        spec = sb3.read(model, total_timesteps, callback)
+        full = filled_rows(spec).evaluate(spec.knobs)
+        self.job["scales"] = [{"batch": int(model.batch_size), "rows": full}]
+        return self.rehearse(model, total_timesteps, callback, rest, stopped)
 
     def rehearse(
         self,
@@ -297,6 +331,8 @@ def main() -> None:
     own = os.getpid()
     try:
         child.run()
+        if child.observer is not None:  # it learned for less than was to be seen
+            child.observer.end()
         fields: dict[str, Any] = {"status": "never learned"}
     except SystemExit as stop:
         fields = exited(stop.code)

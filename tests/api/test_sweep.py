@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +12,16 @@ from memfit.api import sweep
 from memfit.api.sweeping import parse_over
 from memfit.cli import main
 from memfit.errors import UsageError
-from memfit.model import Outcome
+from memfit.model import Outcome, SweepStep
 
 MIB = 2**20
 HOLD = "import sys, time; block = bytearray(int(sys.argv[1]) * 2**20); time.sleep(0.2)"
 COMMAND = [sys.executable, "-c", HOLD, "{mib}"]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize(
@@ -41,13 +47,14 @@ def test_values_that_are_none(text: str) -> None:
 
 
 def test_a_sweep_finds_the_line_and_one_row_beyond_the_limit() -> None:
-    told: list[str] = []
-    result = sweep(COMMAND, over="mib=20,60,100,400,500", limit=200 * MIB, progress=told.append)
+    told: list[SweepStep] = []
+    result = sweep(COMMAND, over="mib=20,60,100,400,500", limit=200 * MIB, watching=told.append)
     assert [p.outcome for p in result.points] == [Outcome.DONE] * 3 + [Outcome.OUT_OF_MEMORY]
     assert result.line is not None
     assert abs(result.line.bytes_per_unit - MIB) < 0.05 * MIB
     assert 0 < result.line.fixed_bytes < 40 * MIB
-    assert any("run 4 of 5" in text for text in told)
+    assert {(step.number, step.of) for step in told} == {(i, 5) for i in (1, 2, 3, 4)}
+    assert max(step.peak_bytes for step in told if step.value == 100) > 100 * MIB
     name, (room, value) = next(iter(result.largest.items()))
     assert name == "laptop-8gb"
     assert abs(value - room / MIB) < 0.05 * room / MIB
@@ -72,3 +79,37 @@ def test_the_table_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words, "--", *COMMAND]) == 0
     out = capsys.readouterr().out
     assert "out of memory" in out and "fixed, and" in out and "laptop-16gb" in out
+
+
+def test_a_sweep_that_was_killed_goes_on(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    command = [sys.executable, "-c", f"open({str(runs)!r}, 'a').write('{{n}} ')"]
+
+    def end(step: SweepStep) -> None:
+        if step.outcome is not None and step.value == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(command, over="n=1,2,3", watching=end)
+    told: list[str] = []
+    result = sweep(command, over="n=1,2,3", progress=told.append)
+    assert [p.value for p in result.points] == [1, 2, 3]
+    assert runs.read_text() == "1 2 3 "
+    assert told == ["going on after 2 runs of an earlier sweep (--fresh begins anew)"]
+    sweep(command, over="n=1,2,3")  # a complete one is not kept
+    assert runs.read_text() == "1 2 3 1 2 3 "
+    assert not list((tmp_path / "cache").rglob("*.json"))
+
+
+def test_a_killed_sweep_can_begin_anew(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    command = [sys.executable, "-c", f"open({str(runs)!r}, 'a').write('{{n}} ')"]
+
+    def end(step: SweepStep) -> None:
+        if step.outcome is not None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(command, over="n=1,2", watching=end)
+    sweep(command, over="n=1,2", fresh=True)
+    assert runs.read_text() == "1 1 2 "

@@ -1,100 +1,147 @@
-"""`sweep`: run a program at each value of a setting and measure its peaks."""
+"""`sweep`: run a program or a target at each value of a setting and measure its peaks."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from memfit.api.measured import Runner, runner_of
 from memfit.errors import UsageError
-from memfit.model import Outcome, Point, Sweep
+from memfit.model import Outcome, Point, Sweep, SweepStep
+
+if TYPE_CHECKING:
+    from memfit.analyses.capacity import Hardware
+    from memfit.model import Ledger
 
 Progress = Callable[[str], None]
+Watching = Callable[[SweepStep], None]
 
 # The share of this machine's memory that a measured program may take.
 _ROOM = 0.9
 _LARGEST = 2**40
-_NO_MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory", "bad_alloc")
-_KILLED = -9
 
 
 def sweep(
-    command: Sequence[str],
+    command: Sequence[str] = (),
     *,
     over: str,
+    target: str | Path | None = None,
     limit: int | None = None,
     on: Sequence[str] = (),
     timeout: float = 600.0,
+    fresh: bool = False,
     progress: Progress | None = None,
+    watching: Watching | None = None,
 ) -> Sweep:
-    """Measure a command's peak at each value of a setting, up to one run that does not fit.
+    """Measure a peak at each value of a setting, up to one run that does not fit.
 
-    `over` is `agents=100,1000` or `agents=1..20000`, which doubles; the value takes the place of
-    `{agents}` in the command.
+    `over` is `agents=100,1000` or `agents=1..20000`, which doubles. With a command alone, the value
+    takes the place of `{agents}` in it. A `target` (script, spec or factory) is built with each
+    value and learns for two updates in a child; a command beside it is a script's own arguments,
+    or, beside a spec, the program that is measured while the spec is planned. Runs that an earlier
+    sweep finished before it was killed are not run again, unless `fresh`.
     """
     from memfit.analyses.capacity import default_hardware, parse_hardware
     from memfit.analyses.line import fit, largest
     from memfit.measure import limits
+    from memfit.measure.kept import Kept
     from memfit.model import Limit
-    from memfit.units import format_bytes
 
     started = time.monotonic()
     knob, values = parse_over(over)
-    hole = f"{{{knob}}}"
-    if not any(hole in word for word in command):
-        raise UsageError(
-            f"the command after -- does not use {hole}, so that every run would be the same: "
-            f"write it where the value goes, as in: memfit sweep --over {over} -- "
-            f"python train.py --{knob} {hole}"
-        )
+    runner = runner_of(target, command, knob, values)
     hardware = [parse_hardware(name) for name in on] or default_hardware()
     found = limits.memory_limit()
     room = int(found.bytes * _ROOM)
     used = Limit(bytes=room, source=f"{_ROOM:.0%} of {found.source}")
     if limit is not None and limit < room:
         used = Limit(bytes=limit, source="--limit")
+    kept = Kept({**runner.facts, "knob": knob, "limit": used.bytes, "timeout": timeout})
+    if fresh:
+        kept.forget()
     points: list[Point] = []
+    known = {point.value: point for point in map(_from_json, kept)}
+    if progress is not None and known:
+        again = f"{len(known)} {'run' if len(known) == 1 else 'runs'}"
+        progress(f"going on after {again} of an earlier sweep (--fresh begins anew)")
     for number, value in enumerate(values, 1):
-        if progress is not None:
-            progress(f"run {number} of {len(values)}: {knob} {value:,}")
-        point = _point([w.replace(hole, str(value)) for w in command], value, used.bytes, timeout)
+        step = SweepStep(
+            number=number, of=len(values), knob=knob, value=value, peak_bytes=0, seconds=0.0
+        )
+        point = known.get(value)
+        if point is None:
+            point = _run(runner, step, used.bytes, timeout, watching)
+            kept.add(_to_json(point))
         points.append(point)
-        if progress is not None:
-            progress(f"{point.outcome.value}: {format_bytes(point.peak_bytes)}")
+        if watching is not None:
+            watching(
+                replace(
+                    step,
+                    peak_bytes=point.peak_bytes,
+                    seconds=point.seconds,
+                    outcome=point.outcome,
+                )
+            )
         if point.outcome is not Outcome.DONE:
             break
     line = fit([(p.value, p.peak_bytes) for p in points if p.outcome is Outcome.DONE])
-    return Sweep(
+    ledger, notes = runner.plan(progress)
+    result = Sweep(
         command=tuple(command),
+        target=str(target or ""),
         knob=knob,
         limit_bytes=used.bytes,
         limit_source=used.source,
-        points=tuple(points),
+        points=tuple(_planned(p, knob, ledger) for p in points),
         line=line,
         largest={h.name: (h.bytes, largest(line, h.bytes)) for h in hardware} if line else {},
+        planned=_planned_largest(ledger, knob, hardware),
+        notes=notes,
         seconds=time.monotonic() - started,
     )
+    kept.forget()
+    return result
 
 
-def _point(command: Sequence[str], value: int, memory: int, timeout: float) -> Point:
-    from memfit.measure.command import measure
+def _run(
+    runner: Runner, step: SweepStep, memory: int, timeout: float, watching: Watching | None
+) -> Point:
+    started = time.monotonic()
 
-    done = measure(command, memory=memory, timeout=timeout)
-    outcome = Outcome.DONE
-    if done.timed_out:
-        outcome = Outcome.TIMED_OUT
-    elif done.over_limit or done.exit_code == _KILLED:
-        outcome = Outcome.OUT_OF_MEMORY
-    elif done.exit_code:
-        starved = any(text in done.output for text in _NO_MEMORY)
-        outcome = Outcome.OUT_OF_MEMORY if starved else Outcome.FAILED
-    return Point(
-        value=value,
-        peak_bytes=done.peak_bytes,
-        outcome=outcome,
-        seconds=done.seconds,
-        exit_code=done.exit_code,
-        said=done.output,
-    )
+    def alive(peak: int) -> None:
+        if watching is not None:
+            watching(replace(step, peak_bytes=peak, seconds=time.monotonic() - started))
+
+    alive(0)
+    return runner.run(step.value, memory=memory, timeout=timeout, alive=alive)
+
+
+def _planned(point: Point, knob: str, ledger: Ledger | None) -> Point:
+    if ledger is None:
+        return point
+    return replace(point, planned_bytes=ledger.at(**{knob: point.value}).peak.bytes)
+
+
+def _planned_largest(
+    ledger: Ledger | None, knob: str, hardware: Sequence[Hardware]
+) -> dict[str, int | None]:
+    from memfit.analyses.capacity import capacity
+
+    if ledger is None:
+        return {}
+    found = {h.name: capacity(ledger, h, [knob]).largest for h in hardware}
+    return {name: largest.get(knob, 0) for name, largest in found.items()}
+
+
+def _to_json(point: Point) -> dict[str, Any]:
+    return {**vars(point), "outcome": point.outcome.value}
+
+
+def _from_json(fields: Mapping[str, Any]) -> Point:
+    return Point(**{**fields, "outcome": Outcome(fields["outcome"])})
 
 
 def parse_over(text: str) -> tuple[str, list[int]]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memfit.cli.messages import progress
+from memfit.cli.messages import bar, progress
 from memfit.cli.output import (
     Format,
     FormatOption,
@@ -23,6 +23,16 @@ FAILED = 1
 
 def sweep(
     context: typer.Context,
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TARGET]",
+            help="A training script, a run spec (run.toml), or package.module:factory. Without "
+            "one, the command after -- is measured.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
     over: Annotated[
         str,
         typer.Option(
@@ -42,20 +52,35 @@ def sweep(
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="End a run that takes longer.")
     ] = 600.0,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Do not go on with a sweep that was killed.")
+    ] = False,
     form: FormatOption = Format.TERMINAL,
     output: OutputOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Measure a program's peak over the values of one setting.
+    """Measure the peak of a training or of any program over the values of one setting.
 
-    Runs the command after -- once for each value, which takes the place of {NAME} in it, and ends
-    with the first run that goes over the limit. A line through the peaks gives what is fixed and
-    what each unit adds.
+    A TARGET is built with each value (n_envs, n_steps, batch_size, buffer_size ..., or a knob of
+    the spec) in a child that cannot take this machine down, learns there for two updates, and is
+    planned, so that measured and planned stand side by side. The replay buffer of an off-policy
+    run is filled as far as the run will fill it. A script that takes the setting as an argument
+    gets it after --, as {NAME}.
+
+    Without a TARGET, the command after -- runs once for each value, which takes the place of {NAME}
+    in it. With a spec and a command, the command is measured and the spec planned.
+
+    The sweep ends with the first run that goes over the limit. A line through the peaks gives what
+    is fixed, what each unit adds, and the largest value for other hardware. A sweep that was killed
+    goes on where it was when the same is asked again.
 
     \b
     Examples:
+      memfit sweep train.py --over n_envs=1,10,100,1000
+      memfit sweep train.py --over envs=1..64 -- --num-envs {envs}
       memfit sweep --over agents=100,1000,5000 -- python train.py --agents {agents}
-      memfit sweep --over n=1..4096 --limit 4GiB --format json -- ./simulate -n {n}
+      memfit sweep drone.toml --over agents=10..1000 --limit 4GiB -- \\
+          python -m memfit.systems.drone --as-described --iterations 1 --agents {agents}
 
     Exit code 0: measured. 1: the command itself failed. 2: bad usage or input.
     """
@@ -68,11 +93,14 @@ def sweep(
 
     result = api.sweep(
         command,
+        target=target,
         over=over,
         limit=limit_bytes,
         on=tuple(on or ()),
         timeout=timeout,
+        fresh=fresh,
         progress=progress(quiet=quiet),
+        watching=bar(quiet=quiet),
     )
     emit(
         form,

@@ -63,7 +63,11 @@ class Observer:
     def count(self) -> None:
         self.left -= 1
         if self.left <= 0:
-            self.finish({"peaks": self.peaks, "rows": {**self.arrays, **self.read_networks()}})
+            self.end()
+
+    def end(self) -> None:
+        """Tell what was seen so far."""
+        self.finish({"peaks": self.peaks, "rows": {**self.arrays, **self.read_networks()}})
 
     def read_networks(self) -> dict[str, int]:
         """Parameters, gradients and optimizer state that are resident."""

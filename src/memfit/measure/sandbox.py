@@ -47,6 +47,7 @@ def run(
     timeout: float,
     memory: int,
     progress: Callable[[str], None] | None = None,
+    alive: Callable[[int], None] | None = None,
 ) -> Answer:
     """Run `memfit.child` on a job; whatever happens, nothing is left running or lying about."""
     scratch = Path(tempfile.mkdtemp(prefix="memfit-", dir=_scratch_root()))
@@ -72,7 +73,7 @@ def run(
                 env=_environment(scratch, mark),
                 start_new_session=True,
             )
-        return _wait(process, scratch, started, timeout, memory, progress)
+        return _wait(process, scratch, started, timeout, memory, progress, alive)
     finally:
         if process is not None:
             _end(process, mark)
@@ -108,6 +109,7 @@ def _wait(
     timeout: float,
     memory: int,
     progress: Callable[[str], None] | None,
+    alive: Callable[[int], None] | None,
 ) -> Answer:
     result = scratch / "result.json"
     peak = 0
@@ -119,6 +121,8 @@ def _wait(
         if now >= next_look:
             peak = max(peak, proc.tree_bytes(process.pid))
             next_look = time.monotonic() - started + _LOOK_SECONDS
+            if alive is not None:
+                alive(peak)
         if peak > memory:
             over = True
             break

@@ -34,7 +34,7 @@ from memfit.model.runspec import (
     VecEnvSpec,
 )
 from memfit.model.size import Size, ceil_div, const, knob, maximum, minimum, size
-from memfit.model.sweep import Line, Outcome, Point, Sweep
+from memfit.model.sweep import Line, Outcome, Point, Sweep, SweepStep
 from memfit.model.trace import Event, EventKind, Forecast, Growth, Reading, Trace
 from memfit.model.watching import Frame, Target, Targets, Watched
 
@@ -90,6 +90,7 @@ __all__ = [
     "Size",
     "Slope",
     "Sweep",
+    "SweepStep",
     "SystemDemo",
     "SystemRun",
     "Target",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -26,6 +26,7 @@ class Point:
     seconds: float
     exit_code: int | None = None
     said: str = ""
+    planned_bytes: int | None = None
 
     @property
     def bytes_each(self) -> int:
@@ -51,9 +52,26 @@ class Sweep:
 
     command: tuple[str, ...]
     knob: str
+    target: str = ""
     limit_bytes: int
     limit_source: str
     points: tuple[Point, ...]
     line: Line | None
     largest: Mapping[str, tuple[int, int]]  # hardware to its bytes and the largest value there
+    # The same by the plan: None where any value fits, missing where it was not planned.
+    planned: Mapping[str, int | None] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepStep:
+    """Where a sweep is: which run of how many, at which value, and what it holds so far."""
+
+    number: int
+    of: int
+    knob: str
+    value: int
+    peak_bytes: int
+    seconds: float
+    outcome: Outcome | None = None

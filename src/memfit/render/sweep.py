@@ -13,18 +13,20 @@ from memfit.units import format_bytes
 def sweep_blocks(sweep: Sweep) -> list[Block]:
     """Measured peaks, the line through them, and what it allows."""
     limit = f"{format_bytes(sweep.limit_bytes)} ({sweep.limit_source})"
+    planned = any(point.planned_bytes is not None for point in sweep.points)
     blocks: list[Block] = [
         Heading(text=f"Measured peaks over {sweep.knob}"),
-        Text(text=f"{shlex.join(sweep.command)}; limit {limit}", tone=Tone.MUTED),
+        Text(text=f"{_what(sweep)}; limit {limit}", tone=Tone.MUTED),
         Table(
             columns=(
                 Column(name=sweep.knob, number=True),
                 Column(name="peak", number=True),
+                *(Column(name=name, number=True) for name in ("planned", "error") if planned),
                 Column(name=f"peak / {sweep.knob}", number=True),
                 Column(name="seconds", number=True),
                 Column(name="outcome"),
             ),
-            rows=tuple(_row(point) for point in sweep.points),
+            rows=tuple(_row(point, planned=planned) for point in sweep.points),
         ),
     ]
     line = sweep.line
@@ -39,15 +41,16 @@ def sweep_blocks(sweep: Sweep) -> list[Block]:
         )
     if sweep.largest:
         blocks += [
-            Heading(text=f"Largest {sweep.knob} by the measured line"),
+            Heading(text=f"Largest {sweep.knob} that fits"),
             Table(
                 columns=(
                     Column(name="hardware"),
                     Column(name="memory", number=True),
-                    Column(name=sweep.knob, number=True),
+                    Column(name="by the measured line", number=True),
+                    *((Column(name="by the plan", number=True),) if sweep.planned else ()),
                 ),
                 rows=tuple(
-                    (name, format_bytes(amount), f"{value:,}")
+                    (name, format_bytes(amount), f"{value:,}", *_planned(sweep, name))
                     for name, (amount, value) in sweep.largest.items()
                 ),
             ),
@@ -57,15 +60,35 @@ def sweep_blocks(sweep: Sweep) -> list[Block]:
         for point in sweep.points
         if point.outcome in (Outcome.FAILED, Outcome.TIMED_OUT)
     ]
-    return blocks
+    return blocks + [Text(text=f"note: {note}", tone=Tone.MUTED) for note in sweep.notes]
 
 
-def _row(point: Point) -> tuple[str, ...]:
+def _what(sweep: Sweep) -> str:
+    command = shlex.join(sweep.command)
+    if not sweep.target:
+        return command
+    return f"{sweep.target} -- {command}" if command else sweep.target
+
+
+def _planned(sweep: Sweep, hardware: str) -> tuple[str, ...]:
+    if not sweep.planned:
+        return ()
+    value = sweep.planned[hardware]
+    return ("any" if value is None else f"{value:,}",)
+
+
+def _row(point: Point, *, planned: bool) -> tuple[str, ...]:
     over = point.outcome is Outcome.OUT_OF_MEMORY
     peak = format_bytes(point.peak_bytes)
+    beside: tuple[str, ...] = ()
+    if planned:
+        told = point.planned_bytes
+        error = "" if told is None or over else f"{told / max(1, point.peak_bytes) - 1:+.1%}"
+        beside = ("" if told is None else format_bytes(told), error)
     return (
         f"{point.value:,}",
         f"over {peak}" if over else peak,
+        *beside,
         "" if over else format_bytes(point.bytes_each),
         f"{point.seconds:.1f}",
         point.outcome.value,
@@ -84,6 +107,7 @@ def sweep_json(sweep: Sweep) -> dict[str, Any]:
         "schema": 1,
         "kind": "sweep",
         "command": list(sweep.command),
+        "target": sweep.target or None,
         "over": sweep.knob,
         "limit_bytes": sweep.limit_bytes,
         "limit_source": sweep.limit_source,
@@ -91,6 +115,7 @@ def sweep_json(sweep: Sweep) -> dict[str, Any]:
             {
                 "value": point.value,
                 "peak_bytes": point.peak_bytes,
+                "planned_bytes": point.planned_bytes,
                 "outcome": point.outcome.value,
                 "exit_code": point.exit_code,
                 "seconds": round(point.seconds, 3),
@@ -105,8 +130,14 @@ def sweep_json(sweep: Sweep) -> dict[str, Any]:
             "high": line.high,
         },
         "capacity": [
-            {"hardware": name, "bytes": amount, "largest": value}
+            {
+                "hardware": name,
+                "bytes": amount,
+                "largest": value,
+                **({"planned": sweep.planned[name]} if sweep.planned else {}),
+            }
             for name, (amount, value) in sweep.largest.items()
         ],
+        "notes": list(sweep.notes),
         "seconds": round(sweep.seconds, 3),
     }
