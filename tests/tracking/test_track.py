@@ -7,11 +7,16 @@ import sys
 import time
 from pathlib import Path
 
+import gymnasium
+import numpy as np
 import pytest
 
 import memfit
+from memfit.analyses.forecast import forecast
 from memfit.measure.recording import load
 from memfit.model import EventKind
+from memfit.render.trace import trace_blocks
+from memfit.tracking.gym import MemoryWrapper
 
 PROGRAM = """
 import time
@@ -83,12 +88,13 @@ def test_a_callback_puts_phases_into_the_recording_and_memory_into_the_logger(
     assert done.returncode == 0, done.stderr
     assert "pss_mib" in done.stdout and "peak_mib" in done.stdout
     assert phases(path)[:4] == ["rollout", "update", "rollout", "update"]
+    held = load(path).holders
+    assert held["model.rollout_buffer.observations"] == 64 * 4 * 4
+    assert held["model.policy parameters"] == held["model.policy grad"] > 0
+    assert held["model.policy optimizer"] > 2 * held["model.policy parameters"]
 
 
 def test_a_wrapper_counts_steps(tmp_path: Path) -> None:
-    gymnasium = pytest.importorskip("gymnasium")
-    from memfit.tracking.gym import MemoryWrapper
-
     path = tmp_path / "env.db"
     with memfit.track(path) as run:
         env = MemoryWrapper(gymnasium.make("CartPole-v1"), run)
@@ -100,3 +106,38 @@ def test_a_wrapper_counts_steps(tmp_path: Path) -> None:
         assert env.steps == 5
     assert phases(path) == ["rollout"]
     assert {r.step for r in load(path).readings} - {None}
+
+
+class Hoarder(gymnasium.Env[np.ndarray, int]):
+    observation_space = gymnasium.spaces.Box(-1, 1, (4,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self) -> None:
+        self.level = {"tiles": np.zeros((64, 64), np.uint8)}
+        self.history: list[np.ndarray] = []
+
+    def reset(self, **_: object) -> tuple[np.ndarray, dict[str, object]]:
+        return np.zeros(4, np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, object]]:
+        self.history.append(np.zeros(1000, np.uint8))
+        return np.zeros(4, np.float32), 0.0, False, False, {}
+
+
+def test_a_wrapper_tells_what_an_env_holds(tmp_path: Path) -> None:
+    path = tmp_path / "env.db"
+    with memfit.track(path) as run:
+        env = MemoryWrapper(Hoarder(), run)
+        env.reset()
+        for _ in range(7):
+            env.step(0)
+        env.close()
+        run.holders({"model.replay_buffer": 5})
+    trace = load(path)
+    assert trace.holders == {
+        "env.level['tiles']": 4096,
+        "env.history[*]": 7000,
+        "model.replay_buffer": 5,
+    }
+    told = "\n".join(str(block) for block in trace_blocks(trace, forecast(trace.readings, None)))
+    assert "env.history[*]" in told

@@ -127,6 +127,10 @@ class Recording:
         found = self._fact("step")
         return None if found is None else int(found)
 
+    def told(self, holders: Mapping[str, int]) -> None:
+        """Note what the run itself says that it holds, by path."""
+        self.about(holders={**(self._fact("holders") or {}), **holders})
+
     def _fact(self, name: str) -> Any:
         row = self._file.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
         return None if row is None else json.loads(row[0])
@@ -193,6 +197,7 @@ def load(path: Path) -> Trace:
         events=events,
         peak_ledger=None if rows is None else _ledger(json.loads(rows[0])),
         exit_code=about.get("exit_code"),
+        holders=about.get("holders", {}),
     )
 
 

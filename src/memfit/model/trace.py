@@ -84,7 +84,7 @@ class Trace:
     events: tuple[Event, ...]
     peak_ledger: Ledger | None = None
     exit_code: int | None = None
-    notes: Mapping[str, str] = field(default_factory=dict)
+    holders: Mapping[str, int] = field(default_factory=dict)  # as the run itself told last
 
     @property
     def peak(self) -> Reading | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from memfit.model import EventKind, Forecast, Growth, Reading, Trace
@@ -70,17 +71,10 @@ def trace_blocks(trace: Trace, forecast: Forecast) -> list[Block]:
     blocks.append(Text(text=f"{' '.join(trace.command)}: {forecast_text(forecast)}"))
     if trace.readings:
         blocks += [Heading(text="Memory over time"), Bars(bars=tuple(_curve(trace)))]
-    if rows := _largest(trace):
-        blocks += [
-            Heading(text="Rows at the peak"),
-            Table(
-                columns=(
-                    Column(name="component", code=True, whole=True),
-                    Column(name="MiB", number=True),
-                ),
-                rows=tuple((name, f"{amount / MIB:,.1f}") for name, amount in rows[: 3 * _ROWS]),
-            ),
-        ]
+    told = sorted(trace.holders.items(), key=lambda item: -item[1])
+    for heading, rows in (("Rows at the peak", _largest(trace)), ("As the run told", told)):
+        if rows:
+            blocks += [Heading(text=heading), _table(rows[: 3 * _ROWS])]
     if trace.events:
         blocks += [
             Heading(text="Events"),
@@ -94,6 +88,16 @@ def trace_blocks(trace: Trace, forecast: Forecast) -> list[Block]:
             ),
         ]
     return blocks
+
+
+def _table(rows: Sequence[tuple[str, int]]) -> Table:
+    return Table(
+        columns=(
+            Column(name="component", code=True, whole=True),
+            Column(name="MiB", number=True),
+        ),
+        rows=tuple((name, f"{amount / MIB:,.1f}") for name, amount in rows),
+    )
 
 
 def trace_json(trace: Trace, forecast: Forecast) -> dict[str, Any]:
@@ -112,6 +116,7 @@ def trace_json(trace: Trace, forecast: Forecast) -> dict[str, Any]:
         "fits": trace.limit is None or peak is None or peak.bytes <= trace.limit.bytes,
         "seconds": trace.seconds,
         "components": [component_json(ledger, c) for c in ledger.components] if ledger else [],
+        "holders": [{"holder": h, "bytes": amount} for h, amount in trace.holders.items()],
         "forecast": {
             "growth": forecast.growth.value,
             "bytes_per_second": round(forecast.bytes_per_second, 1),

@@ -1,23 +1,26 @@
-"""A callback for stable-baselines3: phases, steps and buffers in the recording and the logger."""
+"""A callback for stable-baselines3: phases, steps and holders, in the recording and the logger."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
+from memfit.tracking.arrays import arrays
 from memfit.tracking.tracker import Tracker, track
 
 MIB = 2**20
 
 
 class MemoryCallback(BaseCallback):
-    """Put phases, steps and buffers into the recording, and memory into the logger.
+    """Put phases, steps and holders into the recording, and memory into the logger.
 
     Below `memfit run` it adds to that recording; else it records itself, into `record` where that
-    is given. The logger gets `memory/pss_mib` and `memory/peak_mib` after every rollout.
+    is given. The logger gets `memory/pss_mib`, `memory/peak_mib` and `memory/buffer_mib` after
+    every rollout.
     """
 
     def __init__(self, record: Path | str | None = None, verbose: int = 0) -> None:
@@ -29,7 +32,6 @@ class MemoryCallback(BaseCallback):
     def _on_training_start(self) -> None:
         self._tracking = track(self.record)
         self._tracker = self._tracking.__enter__()
-        self._tracker.holders(buffers(self.model))
 
     def _on_rollout_start(self) -> None:
         if self._tracker is not None:
@@ -46,26 +48,39 @@ class MemoryCallback(BaseCallback):
         amount = self._tracker.memory_bytes()
         self.logger.record("memory/pss_mib", round(amount / MIB, 1))
         self.logger.record("memory/peak_mib", round(self._tracker.peak_bytes / MIB, 1))
+        found = holders(self.model)
+        buffer = sum(size for path, size in found.items() if "_buffer" in path)
+        self.logger.record("memory/buffer_mib", round(buffer / MIB, 1))
+        self._tracker.holders(found)
         self._tracker.phase("update")
 
     def _on_training_end(self) -> None:
+        if self._tracker is not None:
+            self._tracker.holders(holders(self.model))
         if self._tracking is not None:
             self._tracking.__exit__(None, None, None)
         self._tracking = self._tracker = None
 
 
-def buffers(model: Any) -> dict[str, int]:
-    """The arrays of a model's buffer, by path."""
+def holders(model: Any) -> dict[str, int]:
+    """What a model holds, by path: its buffer's arrays, its networks and their training."""
     found: dict[str, int] = {}
     for name in ("rollout_buffer", "replay_buffer"):
-        for key, value in vars(getattr(model, name, None) or _Nothing()).items():
-            parts = value.items() if isinstance(value, dict) else [("", value)]
-            for part, array in parts:
-                if (size := getattr(array, "nbytes", None)) is not None:
-                    path = f"model.{name}.{key}" + (f"[{part!r}]" if part else "")
-                    found[path] = int(size)
-    return found
+        found |= arrays(getattr(model, name, None), f"model.{name}")
+    parameters = {id(p): p for p in model.policy.parameters()}.values()
+    found["model.policy parameters"] = sum(p.nbytes for p in parameters)
+    found["model.policy grad"] = sum(p.grad.nbytes for p in parameters if p.grad is not None)
+    found["model.policy optimizer"] = sum(map(_state_bytes, _optimizers(model.policy)))
+    return {path: size for path, size in found.items() if size}
 
 
-class _Nothing:
-    """A buffer that is not there."""
+def _optimizers(policy: Any) -> Iterator[Any]:
+    """A policy's own optimizer, and those of its actor and critic."""
+    for owner in (policy, getattr(policy, "actor", None), getattr(policy, "critic", None)):
+        if (found := getattr(owner, "optimizer", None)) is not None:
+            yield found
+
+
+def _state_bytes(optimizer: Any) -> int:
+    states = (value for state in optimizer.state.values() for value in state.values())
+    return sum(value.nbytes for value in states if hasattr(value, "nbytes"))

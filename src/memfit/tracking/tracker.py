@@ -48,8 +48,8 @@ class Tracker:
             self._next_step = now + _STEP_SECONDS
 
     def holders(self, sizes: Mapping[str, int]) -> None:
-        """What holds how many bytes, by path."""
-        self._recording.about(holders={name: int(size) for name, size in sizes.items()})
+        """What holds how many bytes, by path; added to what was told before."""
+        self._recording.told({name: int(size) for name, size in sizes.items()})
 
     def memory_bytes(self) -> int:
         """What this process and all below it hold now (PSS)."""
