@@ -1,4 +1,4 @@
-"""What one sample of an update takes, from a few small ones that are really run."""
+"""What an update takes, from smaller ones that are really run."""
 
 from __future__ import annotations
 
@@ -13,18 +13,15 @@ import torch
 
 from memfit.dropins.accumulate_gradients import part_of, samples_in
 from memfit.dropins.microbatch_size import (
-    SLACK,
     UpdateBytes,
     checked_limit,
     evenly,
     largest_fitting,
+    with_slack,
 )
-from memfit.dropins.settings import trim
+from memfit.dropins.settings import give_back_large_blocks, trim
 from memfit.errors import Unsupported, UsageError
 from memfit.units import format_bytes
-
-# Kernels are chosen by size: the line is drawn through the largest two sizes that are tried.
-LARGEST = 64
 
 
 def fit_micro_batch(
@@ -71,9 +68,11 @@ def measure(
     limit: int,
     to_come: int = 0,
 ) -> UpdateBytes:
-    """Run small updates and draw the line; `update(samples)` goes forward and backward.
+    """Run updates of 1, 2, 4 ... samples while the next is sure to be within the limit.
 
-    Sizes double from one sample on, as long as the next is sure to be within the limit.
+    `update(samples)` goes forward and backward. From here on malloc gives large blocks back as
+    soon as they are free: else what is resident would follow from the order of all allocations,
+    up to 2.6 times what is asked for.
     """
     modules = list(modules)
     if any(p.device.type != "cpu" for module in modules for p in module.parameters()):
@@ -81,27 +80,24 @@ def measure(
             "a limit is about the memory of this process, but the network is on a device: "
             "give micro_batch_size instead"
         )
+    give_back_large_blocks()
     with _as_before(modules):
-        update(1)  # code that is loaded on first use is there for good
-        sizes, asked = [1], [_asked(update, 1, modules)]
-        while (
-            2 * sizes[-1] <= min(batch, LARGEST)
-            and resident() + to_come + SLACK * 2 * asked[-1] <= limit
-        ):
-            sizes.append(2 * sizes[-1])
-            asked.append(_asked(update, sizes[-1], modules))
+        samples = min(batch, _fewest(modules))
+        update(samples)  # code that is loaded on first use is there for good
+        asked = _asked(update, samples, modules)
+        while 2 * samples <= batch and resident() + to_come + with_slack(2 * asked) <= limit:
+            samples *= 2
+            asked = _asked(update, samples, modules)
+            trim()
     gc.collect()
     trim()
-    per_sample = asked[-1]  # of one sample alone, all counts as its own
-    if len(sizes) > 1:
-        per_sample = -(-(asked[-1] - asked[-2]) // (sizes[-1] - sizes[-2]))
-    per_sample = max(1, per_sample)
-    return UpdateBytes(
-        resident=resident(),
-        to_come=to_come,
-        fixed=max(0, asked[-1] - per_sample * sizes[-1]),
-        per_sample=per_sample,
-    )
+    return UpdateBytes(resident=resident(), to_come=to_come, samples=samples, asked=asked)
+
+
+def _fewest(modules: Iterable[torch.nn.Module]) -> int:
+    """Batch norm takes no single sample."""
+    norm = torch.nn.modules.batchnorm._BatchNorm
+    return 2 if any(isinstance(m, norm) for module in modules for m in module.modules()) else 1
 
 
 def resident() -> int:
@@ -141,15 +137,20 @@ def _asked(update: Callable[[int], None], samples: int, modules: Iterable[torch.
         update(samples)
         update(samples)
 
-    live = most = 0
-    for change in _changes(twice):
-        live += change
-        most = max(most, live)
+    live: dict[int, int] = {}
+    total = most = 0
+    for address, change in _changes(twice):
+        if change > 0:
+            live[address] = change
+            total += change
+            most = max(most, total)
+        else:  # what was there before is not of this update
+            total -= live.pop(address, 0)
     return most
 
 
-def _changes(step: Callable[[], None]) -> list[int]:
-    """Every allocation of torch, and every release as a negative number, in order of time."""
+def _changes(step: Callable[[], None]) -> Iterator[tuple[int, int]]:
+    """The address and bytes of every allocation of torch, negative for a release, in order."""
     from torch.profiler import ProfilerActivity, profile
 
     if torch.autograd.profiler._is_profiler_enabled:
@@ -164,10 +165,11 @@ def _changes(step: Callable[[], None]) -> list[int]:
     while events:
         event = events.pop()
         if event.name == "[memory]":
-            found.append((event.start_time_ns, event.extra_fields.alloc_size))
+            found.append((event.start_time_ns, event.extra_fields))
         else:
             events.extend(event.children)
-    return [change for _, change in sorted(found, key=lambda one: one[0])]
+    for _, fields in sorted(found, key=lambda one: one[0]):
+        yield fields.ptr, fields.alloc_size
 
 
 @contextmanager

@@ -8,16 +8,16 @@ from typing import Any
 
 from memfit.errors import UsageError
 from memfit.model import Ledger, Plan
-from memfit.units import format_bytes, parse_bytes
+from memfit.units import MIB, format_bytes, parse_bytes
 
-# Beside what is asked for, malloc holds up to as much again: blocks that were given back and are
-# too small, or lie too badly, for what is asked for next (1.2 to 2.2 times, measured).
-SLACK = 2
+# What is resident beside what torch asks for, where large blocks go back to the system at once:
+# small blocks that lie badly, and scratch of libraries that torch does not see.
+SLACK_SHARE, SLACK = 4, 16 * MIB
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateBytes:
-    """What an update asks for, as a line over the samples of a micro-batch, and what is there.
+    """What an update of some samples was seen to ask for, and what is there beside it.
 
     `resident` is what the process (and its workers) hold when nothing of an update is alive,
     `to_come` what the first step of the optimizer will add for good.
@@ -25,12 +25,22 @@ class UpdateBytes:
 
     resident: int
     to_come: int
-    fixed: int
-    per_sample: int
+    samples: int
+    asked: int
 
     def peak(self, samples: int) -> int:
-        """The most that is resident in an update with micro-batches of so many samples."""
-        return self.resident + self.to_come + SLACK * (self.fixed + self.per_sample * samples)
+        """The most that is resident in an update with micro-batches of so many samples.
+
+        What is asked for is the largest of several moments, each a fixed part and a part for each
+        sample: more samples take at most as much more in proportion.
+        """
+        asked = -(-self.asked * max(samples, self.samples) // self.samples)
+        return self.resident + self.to_come + with_slack(asked)
+
+
+def with_slack(asked: int) -> int:
+    """What is resident at most for so many bytes that were asked for."""
+    return asked + asked // SLACK_SHARE + SLACK
 
 
 def checked_size(size: Any) -> int:

@@ -12,6 +12,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -127,6 +128,14 @@ def settings_for(plan: Plan | Ledger, *, processors: int | None = None) -> Setti
         arenas=_ARENAS if keeps else None,
         mmap_threshold=_THRESHOLD if keeps else None,
     )
+
+
+def give_back_large_blocks() -> None:
+    """Blocks of 1 MiB or more go back to the system when they are free, unless told otherwise."""
+    if _MALLOC["mmap_threshold"][1] in os.environ:
+        return
+    with suppress(Unsupported):  # other libraries give them back by themselves
+        apply_settings(mmap_threshold=_THRESHOLD, children=False)
 
 
 def trim() -> bool:

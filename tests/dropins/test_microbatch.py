@@ -1,0 +1,366 @@
+"""The micro-batched PPO, against the library's on the same envs and seeds."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from hypothesis import given
+from hypothesis import strategies as st
+from stable_baselines3 import PPO
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.logger import KVWriter, Logger
+from stable_baselines3.common.torch_layers import FlattenExtractor
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from memfit.dropins import MicroBatchPPO, WindowRolloutBuffer, micro_batch_for
+from memfit.dropins.microbatch_size import UpdateBytes, evenly, largest_fitting
+from memfit.errors import Unsupported, UsageError
+from memfit.model import Component, Evidence, EvidenceKind, Kind, Ledger, const, knob
+from tests.dropins.test_training import CNN, Walk, envs
+
+STEPS = {"n_steps": 16, "batch_size": 8, "n_epochs": 2}
+SAME = 1e-6
+GIB = 2**30
+
+
+class Kept(KVWriter):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+
+    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
+        self.rows.append(dict(key_values))
+
+
+def trained(
+    algorithm: type[PPO],
+    kind: str = "history",
+    *,
+    discrete: bool = True,
+    updates: int = 10,
+    actions: Any = None,
+    **options: Any,
+) -> Any:
+    """A model after so many rollouts of two epochs, and what it logged of each."""
+    policy = {"picture": "CnnPolicy", "history": "MlpPolicy", "dict": "MultiInputPolicy"}[kind]
+    stacked = 4 if kind == "picture" else 0
+    env = envs(kind, discrete=discrete, stacked=stacked) if actions is None else actions()
+    settings = {**STEPS, **(CNN if stacked else {}), **options}
+    model = algorithm(policy, env, seed=3, device="cpu", **settings)
+    kept = Kept()
+    model.set_logger(Logger(None, [kept]))
+    model.learn(updates * env.num_envs * settings["n_steps"])
+    return model, [{k: v for k, v in row.items() if k.startswith("train/")} for row in kept.rows]
+
+
+def apart(one: Any, other: Any) -> float:
+    """The largest difference of two models' parameters, relative to each tensor's own size."""
+    a, b = one.policy.state_dict(), other.policy.state_dict()
+    assert a.keys() == b.keys()
+    return max(relative(a[k], b[k]) for k in a)
+
+
+def apart_in_all(one: Any, other: Any) -> float:
+    """The difference of all parameters together, relative to their size."""
+    a, b = (torch.cat([p.flatten() for p in m.policy.parameters()]) for m in (one, other))
+    return relative(a, b)
+
+
+def relative(a: torch.Tensor, b: torch.Tensor) -> float:
+    a, b = a.detach().double(), b.detach().double()
+    return float((a - b).norm() / a.norm().clamp(min=1e-12))
+
+
+def assert_same(theirs: Any, ours: Any) -> None:
+    (one, wanted), (other, found) = theirs, ours
+    assert one._n_updates == other._n_updates >= 20 or one.target_kl
+    assert apart_in_all(one, other) <= SAME
+    # With this noise the actions are numbers that follow from the parameters' last digits, and
+    # what is small at first (biases, log_std) follows from the actions.
+    assert one.use_sde or apart(one, other) <= SAME
+    assert [row.keys() for row in found] == [row.keys() for row in wanted]
+    for a, b in zip(wanted, found, strict=True):
+        for name in a:
+            # Some are small differences of float32 near one, whose last digit is 1.2e-7.
+            assert b[name] == pytest.approx(a[name], rel=1e-5, abs=1e-6), name
+
+
+class Pushed(Walk):
+    """A walk whose action is another kind of space."""
+
+    def __init__(self, space: spaces.Space[Any]) -> None:
+        super().__init__("history", discrete=True)
+        self.action_space = space
+
+    def step(self, action: Any) -> Any:
+        self.age += 1
+        self.place += float(np.sum(action)) - 1 + self.np_random.normal() * 0.1
+        done = abs(self.place) > 6
+        return self._seen(), -abs(self.place - float(self.goal[0])), done, self.age >= 17, {}
+
+
+RUNS: dict[str, dict[str, Any]] = {
+    "discrete": {},
+    "continuous": {"discrete": False},
+    "dict": {"kind": "dict"},
+    "picture": {"kind": "picture"},
+    "clipped values": {"clip_range_vf": 0.1, "discrete": False},
+    "entropy": {"ent_coef": 0.05},
+    "no normalised advantages": {"normalize_advantage": False},
+    "small gradients": {"max_grad_norm": 0.01},
+    "large gradients": {"max_grad_norm": 1e6},
+    "falling clip and rate": {"clip_range": lambda p: 0.2 * p, "learning_rate": lambda p: 1e-3 * p},
+    "truncated minibatch": {"batch_size": 12},
+    "whole rollout": {"batch_size": 32},
+    "state-dependent noise": {"discrete": False, "use_sde": True, "sde_sample_freq": 4},
+    "many discrete": {
+        "actions": lambda: DummyVecEnv([lambda: Pushed(spaces.MultiDiscrete([3, 2]))] * 2)
+    },
+    "binary": {"actions": lambda: DummyVecEnv([lambda: Pushed(spaces.MultiBinary(3))] * 2)},
+}
+
+
+@cache
+def plain(run: str) -> Any:
+    """The library's training, which all sizes are compared with."""
+    return trained(PPO, **RUNS[run])
+
+
+@pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
+@pytest.mark.parametrize("micro", [1, 3])
+@pytest.mark.parametrize("run", sorted(RUNS))
+def test_training_is_that_of_ppo(run: str, micro: int) -> None:
+    assert_same(plain(run), trained(MicroBatchPPO, micro_batch_size=micro, **RUNS[run]))
+
+
+@pytest.mark.parametrize("micro", [8, 9, 10**9, None])
+@pytest.mark.parametrize("kind", ["history", "dict"])
+def test_a_micro_batch_as_large_as_the_minibatch_is_ppo_to_the_bit(
+    kind: str, micro: int | None
+) -> None:
+    one, wanted = trained(PPO, kind)
+    other, found = trained(MicroBatchPPO, kind, micro_batch_size=micro)
+    assert apart(one, other) == 0.0
+    assert other.samples_at_once == 8
+    for a, b in zip(wanted, found, strict=True):
+        assert a == pytest.approx(b, rel=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["history", "dict", "picture"])
+def test_it_works_with_window_buffers(kind: str) -> None:
+    ours = trained(
+        MicroBatchPPO, kind, micro_batch_size=3, rollout_buffer_class=WindowRolloutBuffer
+    )
+    assert_same(trained(PPO, kind), ours)
+    assert any(part.moves for track in ours[0].rollout_buffer.report() for part in track.parts)
+
+
+@pytest.mark.parametrize("target", [1e-4, 2e-3])
+def test_it_stops_early_where_ppo_does(target: float) -> None:
+    options = {"target_kl": target, "n_epochs": 6, "learning_rate": 3e-3}
+    theirs = trained(PPO, **options)
+    ours = trained(MicroBatchPPO, micro_batch_size=3, **options)
+    assert theirs[0]._n_updates < 60, "the run must stop early to say anything"
+    assert_same(theirs, ours)
+    assert theirs[0]._n_updates == ours[0]._n_updates
+
+
+def test_it_says_that_it_stops(capsys: pytest.CaptureFixture[str]) -> None:
+    trained(MicroBatchPPO, updates=2, micro_batch_size=3, target_kl=1e-9, verbose=1)
+    assert "Early stopping" in capsys.readouterr().out
+
+
+def test_no_more_than_a_micro_batch_is_gathered_or_goes_through_the_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, _ = trained(MicroBatchPPO, updates=1, micro_batch_size=3)
+    seen: list[int] = []
+    gathered: list[int] = []
+    model.policy.features_extractor.register_forward_hook(
+        lambda module, given, out: seen.append(len(given[0]))
+    )
+    gather = RolloutBuffer._get_samples
+
+    def watched(self: Any, indices: Any, env: Any = None) -> Any:
+        gathered.append(len(indices))
+        return gather(self, indices)
+
+    monkeypatch.setattr(RolloutBuffer, "_get_samples", watched)
+    model.train()
+    assert seen == [3, 3, 2] * 8
+    assert gathered == seen
+
+
+def test_a_saved_model_goes_on_alike(tmp_path: Path) -> None:
+    model, _ = trained(MicroBatchPPO, updates=2, micro_batch_size=3)
+    model.save(tmp_path / "model")
+    loaded = MicroBatchPPO.load(tmp_path / "model", env=envs("history", discrete=True))
+    assert loaded.micro_batch_size == 3
+    assert apart(model, loaded) == 0.0
+    other = MicroBatchPPO.load(tmp_path / "model", micro_batch_size=2)
+    assert other.samples_at_once == 2
+
+
+def test_a_model_of_the_library_goes_on_in_micro_batches(tmp_path: Path) -> None:
+    model, _ = trained(PPO, updates=2)
+    model.save(tmp_path / "model")
+    env = envs("history", discrete=True)
+    ours = MicroBatchPPO.load(tmp_path / "model", env=env, micro_batch_size=3, device="cpu")
+    library = PPO.load(tmp_path / "model", env=envs("history", discrete=True), device="cpu")
+    for one in (library, ours):
+        one.set_random_seed(5)
+        one.learn(64)
+    assert apart(library, ours) <= SAME
+
+
+def test_a_large_limit_takes_the_whole_minibatch_and_disturbs_nothing() -> None:
+    """Measuring small updates uses no random numbers and leaves no gradients behind."""
+    one, _ = trained(PPO)
+    other, _ = trained(MicroBatchPPO, memory_limit="1TiB")
+    assert other.samples_at_once == 8
+    assert apart(one, other) == 0.0
+
+
+class Dropping(FlattenExtractor):
+    """Statistics and random numbers, which measuring must not touch."""
+
+    def __init__(self, space: Any) -> None:
+        super().__init__(space)
+        self.norm = torch.nn.BatchNorm1d(self.features_dim)
+        self.drop = torch.nn.Dropout(0.5)
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        return self.drop(self.norm(super().forward(observations)))
+
+
+def test_measuring_leaves_statistics_and_random_numbers_alone() -> None:
+    options = {"policy_kwargs": {"features_extractor_class": Dropping}}
+    one, _ = trained(PPO, updates=3, **options)
+    other, _ = trained(MicroBatchPPO, updates=3, memory_limit="1TiB", **options)
+    assert apart(one, other) == 0.0
+
+
+def test_batch_norm_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    options = {"policy_kwargs": {"features_extractor_class": Dropping}}
+    trained(MicroBatchPPO, updates=2, micro_batch_size=4, **options)
+    told = [r for r in caplog.records if r.name == "memfit.dropins"]
+    assert [r.levelname for r in told] == ["WARNING"]
+    assert "layer or group norm" in told[0].getMessage()
+
+
+def test_the_chosen_size_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "memfit.dropins"):
+        model, _ = trained(MicroBatchPPO, updates=2, memory_limit="1TiB")
+    told = [r.getMessage() for r in caplog.records if r.name == "memfit.dropins"]
+    assert len(told) == 1
+    assert "micro_batch_size 8 of batch_size 8" in told[0]
+    assert model.samples_at_once == 8
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, "4", True])
+def test_a_size_that_is_none_is_refused(size: Any) -> None:
+    env = envs("history", discrete=True)
+    with pytest.raises(UsageError, match="give 1 or more"):
+        MicroBatchPPO("MlpPolicy", env, micro_batch_size=size)
+    model = MicroBatchPPO("MlpPolicy", env, device="cpu", **STEPS)
+    model.micro_batch_size = size
+    with pytest.raises(UsageError, match="give 1 or more"):
+        model.learn(32)
+
+
+@pytest.mark.parametrize("limit", [0, -5, 2.5, "much", True])
+def test_a_limit_that_is_none_is_refused(limit: Any) -> None:
+    with pytest.raises(UsageError, match=r"give bytes|write a number"):
+        MicroBatchPPO("MlpPolicy", envs("history", discrete=True), memory_limit=limit)
+
+
+def test_a_size_and_a_limit_together_are_refused() -> None:
+    with pytest.raises(UsageError, match="give one of them"):
+        MicroBatchPPO(
+            "MlpPolicy",
+            envs("history", discrete=True),
+            micro_batch_size=4,
+            memory_limit="1GiB",
+        )
+
+
+def test_a_limit_in_which_no_sample_fits_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"not even one sample fits 1.00 MiB.*larger limit"):
+        trained(MicroBatchPPO, updates=1, memory_limit="1MiB")
+
+
+def test_a_limit_while_torch_is_profiled_is_refused() -> None:
+    from torch.profiler import ProfilerActivity, profile
+
+    with (
+        profile(activities=[ProfilerActivity.CPU]),
+        pytest.raises(Unsupported, match="give micro_batch_size"),
+    ):
+        trained(MicroBatchPPO, updates=1, memory_limit="1TiB")
+
+
+class Generating(RolloutBuffer):
+    """A buffer with samples of its own making."""
+
+    def get(self, batch_size: int | None = None) -> Any:
+        yield from super().get(batch_size)
+        yield self.swap_and_flatten(self.rewards)
+
+
+def test_a_buffer_that_gathers_otherwise_is_refused() -> None:
+    with pytest.raises(Unsupported, match="WindowRolloutBuffer"):
+        trained(MicroBatchPPO, updates=1, micro_batch_size=3, rollout_buffer_class=Generating)
+
+
+def row(name: str, size: Any, *phases: str) -> Component:
+    evidence = Evidence(kind=EvidenceKind.DERIVED, where="a test")
+    return Component(name=name, kind=Kind.SCRATCH, size=size, phases=phases, evidence=evidence)
+
+
+def ledger(batch: int) -> Ledger:
+    rows = (
+        row("base", const(GIB), "rollout", "update"),
+        row("activations", knob("batch_size") * (GIB // 64), "update"),
+    )
+    return Ledger(components=rows, knobs={"batch_size": batch, "n_steps": 2048})
+
+
+def test_a_plan_says_which_micro_batch_fits() -> None:
+    assert micro_batch_for(ledger(256), 2 * GIB) == 64
+    assert micro_batch_for(ledger(256), "64GiB") == 256
+    assert micro_batch_for(ledger(100), "1.25GiB") == 15  # seven pieces: six of 15, one of 10
+    with pytest.raises(UsageError, match=r"1.02 GiB \(update\).*larger limit"):
+        micro_batch_for(ledger(256), "1GiB")
+    with pytest.raises(UsageError, match="minibatches"):
+        micro_batch_for(Ledger(components=(), knobs={"n_envs": 3}), "1GiB")
+    with pytest.raises(UsageError, match="no limit"):
+        micro_batch_for(ledger(256))
+
+
+@given(
+    resident=st.integers(0, 10**6),
+    asked=st.integers(0, 10**6),
+    samples=st.integers(1, 64),
+    batch=st.integers(1, 5000),
+    limit=st.integers(0, 10**8),
+)
+def test_the_largest_that_fits_is_found(
+    resident: int, asked: int, samples: int, batch: int, limit: int
+) -> None:
+    took = UpdateBytes(resident=resident, to_come=0, samples=samples, asked=asked)
+    found = largest_fitting(took.peak, batch, limit)
+    assert 0 <= found <= batch
+    assert not found or took.peak(found) <= limit
+    assert found == batch or took.peak(found + 1) > limit
+    if found:
+        even = evenly(batch, found)
+        assert even <= found
+        assert -(-batch // even) == -(-batch // found)
