@@ -60,10 +60,12 @@ class _Pickler(pickle.Pickler):
         kind = type(obj)
         if kind.__module__.split(".")[0] == "pandas":
             if kind.__name__ == "DataFrame":
-                columns = [_column(obj.iloc[:, n].array) for n in range(obj.shape[1])]
+                columns = [_column(obj.iloc[:, n]) for n in range(obj.shape[1])]
                 return _frame, (list(obj.columns), columns, obj.index)
             if kind.__name__ == "Series":
-                return _series, (obj.name, _column(obj.array), obj.index)
+                return _series, (obj.name, _column(obj), obj.index)
+            if kind.__name__ == "Categorical":
+                return _categorical, (obj.codes, list(obj.categories), obj.ordered)
         return NotImplemented
 
     def _array(self, array: NDArray[Any]) -> Any:
@@ -96,14 +98,24 @@ def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     return found
 
 
-def _column(array: Any) -> Any:
+def _column(series: Any) -> Any:
     """A plain array where the column is one; else what pandas uses, of which arrays are shared."""
-    plain = isinstance(array.dtype, np.dtype)
-    return array.to_numpy() if plain else array
+    if str(series.dtype).startswith(("object", "str")):
+        raise UsageError(
+            f"the column {series.name!r} holds Python objects (dtype {series.dtype}), which no "
+            "two processes can share. Convert it: column.astype('category') for texts"
+        )
+    return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
+
+
+def _categorical(codes: Any, categories: list[Any], ordered: bool) -> Any:
+    import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    return pandas.Categorical.from_codes(codes, categories=categories, ordered=ordered)
 
 
 def _frame(names: list[Any], columns: list[Any], index: Any) -> Any:
-    import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    import pandas
 
     found = pandas.DataFrame(dict(enumerate(columns)), index=index, copy=False)
     found.columns = names

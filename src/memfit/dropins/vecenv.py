@@ -49,12 +49,9 @@ class LightVecEnv(VecEnv):
     ) -> None:
         if start_method is not None:
             raise UsageError("LightVecEnv has one way to start workers. Leave start_method= out")
-        self._pool = Pool(
-            env_fns, style="sb3", workers=workers, preload=tuple(preload), timeout=timeout
-        )
+        self._pool = Pool(env_fns, style="sb3", workers=workers, preload=preload, timeout=timeout)
         self._end = weakref.finalize(self, self._pool.stop, 2.0)
         self._slot: int | None = None
-        self._timeout = timeout
         super().__init__(self._pool.n_envs, self._pool.observation_space, self._pool.action_space)
 
     @property
@@ -132,7 +129,7 @@ class LightVecEnv(VecEnv):
 
     def close(self) -> None:
         """Close all envs and end their workers."""
-        wrong = self._pool.stop(self._timeout)
+        wrong = self._pool.close()
         self._end.detach()
         if wrong:
             raise TargetFailed(

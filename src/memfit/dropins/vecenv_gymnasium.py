@@ -52,11 +52,10 @@ class LightVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             style="gymnasium",
             mode=self.autoreset_mode.value,
             workers=workers,
-            preload=tuple(preload),
+            preload=preload,
             timeout=timeout,
         )
         self._end = weakref.finalize(self, self._pool.stop, 2.0)
-        self._timeout = timeout
         self._waiting: str | None = None
         self._slot = 0
         self._chosen: Sequence[int] = ()
@@ -242,8 +241,10 @@ class LightVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
         """End the workers; `terminate` does not wait for their envs to close."""
-        seconds = 0.0 if terminate else timeout if timeout is not None else self._timeout
-        wrong = self._pool.stop(seconds)
+        if terminate or timeout is not None:
+            wrong = self._pool.stop(0.0 if terminate else timeout)
+        else:
+            wrong = self._pool.close()
         self._end.detach()
         if wrong:
             self.closed = True

@@ -34,13 +34,13 @@ from memfit.dropins.workers_loop import (
     RESET,
     STEP,
     STEP_ANY,
-    packed,
 )
 from memfit.dropins.workers_slots import Slots
-from memfit.dropins.workers_start import Template, load
+from memfit.dropins.workers_start import Template, load, sent
 from memfit.errors import UsageError
 
 _STOP_SECONDS = 2.0
+_PATIENCE_SECONDS = 5.0
 
 
 class Pool:
@@ -56,9 +56,11 @@ class Pool:
         preload: Iterable[str],
         timeout: float | None,
     ) -> None:
+        preload = preload if isinstance(preload, str) else tuple(preload)
         check_arguments(env_fns, workers, preload, timeout)
         self.n_envs = len(env_fns)
         self.workers: list[Worker] = []
+        self._slots: Slots | None = None
         self.stopped = False
         self._timeout = timeout
         self._owner = os.getpid()
@@ -74,7 +76,7 @@ class Pool:
             self._template.drop(loaded)
             facts = self._collect("being built")
             self._same_spaces([pickle.loads(found) for found in facts])
-            self.slots = Slots(self.observation_space, self.n_envs)
+            self._slots = Slots(self.observation_space, self.n_envs)
             told = pickle.dumps(self.slots.layout)
             for worker in self.workers:
                 self._send(worker, MEMORY, told, (self.slots.fd,))
@@ -83,6 +85,11 @@ class Pool:
         except BaseException:
             self.stop(_STOP_SECONDS)
             raise
+
+    @property
+    def slots(self) -> Slots:
+        assert self._slots is not None
+        return self._slots
 
     def _fork(self, asked: dict[str, Any]) -> None:
         assert self._template is not None
@@ -147,7 +154,7 @@ class Pool:
                 self._send(worker, STEP, raw[worker.first * row : worker.after * row] + end)
         else:
             for worker in self.workers:
-                told = packed((slot, list(actions[worker.first : worker.after])))
+                told = sent((slot, list(actions[worker.first : worker.after])))
                 self._send(worker, STEP_ANY, told)
         return slot
 
@@ -166,7 +173,7 @@ class Pool:
         for worker in self.workers:
             own = slice(worker.first, worker.after)
             told = (slot, list(seeds[own]), list(options[own]), chosen[own])
-            self._send(worker, RESET, packed(told))
+            self._send(worker, RESET, sent(told))
         return slot
 
     def was_reset(self) -> list[Any]:
@@ -189,7 +196,7 @@ class Pool:
             if own:
                 locally = [chosen[n] - worker.first for n in own]
                 told = (locally, what, [args[n] for n in own], options)
-                self._send(worker, CALL, packed(told))
+                self._send(worker, CALL, sent(told))
 
     def called(self, chosen: Sequence[int]) -> list[Any]:
         asked = [worker for worker in self.workers if worker.pending]
@@ -254,6 +261,12 @@ class Pool:
         self.stop(_STOP_SECONDS)
         raise error
 
+    def close(self) -> str:
+        """End all workers; what an env raised while it was closed is given back."""
+        pending = any(worker.pending for worker in self.workers)
+        # After an interruption nobody waits for a step that may never end.
+        return self.stop(_PATIENCE_SECONDS if pending else self._timeout)
+
     def stop(self, seconds: float | None) -> str:
         """End all workers: they close their envs within so many seconds, or are killed.
 
@@ -262,6 +275,8 @@ class Pool:
         if self.stopped:
             return ""
         self.stopped = True
+        if self._slots is not None:
+            self._slots.release()
         mine = os.getpid() == self._owner
         until = None if seconds is None else time.monotonic() + seconds
         wrong = ""

@@ -37,6 +37,12 @@ class Slots:
         os.close(self.fd)
         self.fd = -1
 
+    def release(self) -> None:
+        """Forget the memory: it goes with the last array that was handed out."""
+        if self.fd >= 0:
+            self.close_fd()
+        del self._memory, self.rewards, self.flags
+
     def free(self) -> int:
         """The first slot of which nothing is held any more, else the one that is copied."""
         for slot, held in enumerate(self._held[:-1]):

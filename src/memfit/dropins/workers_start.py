@@ -199,6 +199,13 @@ def _packed(env_fns: Sequence[Callable[[], Any]]) -> tuple[list[tuple[bytes, Any
     return factories, block
 
 
+def sent(value: Any) -> bytes:
+    """Pickled for a worker, which does not know the script that was started."""
+    import cloudpickle
+
+    return bytes(cloudpickle.dumps(value))
+
+
 def _write(fd: int, data: memoryview, at: int) -> None:
     while data.nbytes:
         written = os.pwrite(fd, data, at)
