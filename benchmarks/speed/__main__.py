@@ -1,7 +1,7 @@
 """Command line of the benchmark: ``python -m benchmarks.speed STAGE``.
 
-Stages: rollout, ppo, replay, then table, which writes README.md from what the others found.
-`all` does one after another; `--small` tries everything out within two minutes and keeps nothing.
+Stages: rollout, ppo, replay, workers, then table, which writes README.md from what the others
+found. `all` does one after another; `--small` tries everything out within two minutes and keeps nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,18 @@ def _replay(small: bool) -> Any:
     return measure(small=small)
 
 
-STAGES: dict[str, Callable[[bool], Any]] = {"rollout": _rollout, "ppo": _ppo, "replay": _replay}
+def _workers(small: bool) -> Any:
+    from benchmarks.speed.workers import measure
+
+    return measure(small=small)
+
+
+STAGES: dict[str, Callable[[bool], Any]] = {
+    "rollout": _rollout,
+    "ppo": _ppo,
+    "replay": _replay,
+    "workers": _workers,
+}
 
 
 def main(words: list[str]) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 MB = 1_000_000
+MIB = 1 << 20
 BASE = "stable-baselines3"
 HEAD = (
     "# Speed: what the drop-ins save, and what they cost\n\n"
@@ -144,4 +145,32 @@ def replay(found: Any) -> str:
     return "\n".join(lines)
 
 
-SECTIONS = {"rollout": rollout, "ppo": ppo, "replay": replay}
+def workers(found: Any) -> str:
+    lines = [
+        "## Workers of vector envs\n",
+        (
+            "CartPole by `make_vec_env`, SubprocVecEnv as it is by default beside LightVecEnv, "
+            "each with its own number of workers. Private memory is that of the largest worker, "
+            "and of all workers; steps a second are of all envs, by the clock on the wall, in "
+            "turns; the ratio is LightVecEnv's to SubprocVecEnv's, with its quartiles.\n"
+        ),
+        ("| envs | workers | private, a worker | all workers | asked | steps/s | ratio | asked |"),
+        "|--:|--:|--:|--:|---|--:|--:|---|",
+    ]
+    for envs, one in found["envs"].items():
+        both = (BASE, "memfit")
+        held = " / ".join(f"{one['private'][name] / MIB:.1f} MiB" for name in both)
+        every = " / ".join(f"{one['private_sum'][name] / MIB:.0f} MiB" for name in both)
+        rates = " / ".join(f"{one['steps_per_second'][name]:,.0f}" for name in both)
+        count = " / ".join(str(one["workers"][name]) for name in both)
+        low, high = one["ratio_quartiles"]
+        lines.append(
+            f"| {envs} | {count} | {held} | {every} "
+            f"| at most 8 MiB: {met(one['private']['memfit'] <= 8 * MIB)} | {rates} "
+            f"| {one['ratio']:.2f} ({low:.2f} to {high:.2f}) "
+            f"| at least 1: {met(one['ratio'] >= 1)} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+SECTIONS = {"rollout": rollout, "ppo": ppo, "replay": replay, "workers": workers}

@@ -254,12 +254,12 @@ class Pool:
         code = self._template.status(worker.pid) if self._template else None
         error = died(worker, code, doing)
         self.stop(_STOP_SECONDS)
-        raise error
+        raise error from None
 
     def _hung(self, worker: Worker, doing: str) -> NoReturn:
         error = hung(worker, self._timeout or 0.0, doing)
         self.stop(_STOP_SECONDS)
-        raise error
+        raise error from None
 
     def close(self) -> str:
         """End all workers; what an env raised while it was closed is given back."""
