@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test test-slow demo bench-accuracy bench-explain bench-forecast bench-scale bench-speed \
+.PHONY: help install lint types test test-slow demo bench-accuracy bench-explain bench-forecast bench-record bench-scale bench-speed \
 	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
@@ -51,6 +51,11 @@ bench-explain: install  ## explanations of live processes: sums, names, a thousa
 
 bench-forecast: install  ## forecasts of synthetic runs: told right, and within their intervals
 	$(BIN)/python -m benchmarks.forecast
+
+bench-record: install  ## recording: its cost, kills at random moments, the guard, a sweep (long)
+	for stage in kills guard sweep cost table; do \
+		$(BIN)/python -m benchmarks.record $$stage || exit 1; \
+	done
 
 bench-scale: install  ## how many agents fit, as described and made to fit, up to a million (long)
 	for stage in slopes learning million table; do \

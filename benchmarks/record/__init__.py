@@ -1,0 +1,1 @@
+"""Recording measured: its cost, kills at random moments, the guard, a sweep to out of memory."""
