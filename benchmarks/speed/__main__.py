@@ -1,7 +1,8 @@
 """Command line of the benchmark: ``python -m benchmarks.speed STAGE``.
 
 Stages: rollout, ppo, replay, workers, then table, which writes README.md from what the others
-found. `all` does one after another; `--small` tries everything out within two minutes and keeps nothing.
+found. `all` does one after another; `--small` tries everything out within two minutes and keeps
+nothing.
 """
 
 from __future__ import annotations

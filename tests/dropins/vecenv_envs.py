@@ -81,7 +81,8 @@ class Bad(Walk):
         self.how = how
 
     def step(self, action: Any) -> Any:
-        found = super().step(action)
+        obs, reward, _, _, info = super().step(action)
+        found = (obs, reward, False, False, info)
         if len(self.actions) < 3:
             return found
         if self.how == "raise":

@@ -16,6 +16,8 @@ import pytest
 
 from memfit.dropins import LightVecEnv, shared
 from memfit.dropins.shared_data import shared_nbytes
+from memfit.dropins.shared_find import file_name
+from memfit.dropins.shared_key import named_digest
 from memfit.formulas.dropins import shared as shared_size
 from tests.dropins.vecenv_envs import Walk
 
@@ -105,17 +107,20 @@ def made(log: Path) -> list[str]:
     return log.read_text().split() if log.exists() else []
 
 
-def holders_of_memfds() -> set[str]:
-    """Names of all shared data that any process has."""
-    found = set()
+def is_there(key: str) -> bool:
+    """Whether any process has the data of a key."""
+    wanted = f"/memfd:{file_name(named_digest(key))} (deleted)"
     for fd in Path("/proc").glob("[0-9]*/fd/*"):
         try:
-            name = str(fd.readlink())
+            if str(fd.readlink()) == wanted:
+                return True
         except OSError:
             continue
-        if name.startswith("/memfd:memfit-"):
-            found.add(name)
-    return found
+    return False
+
+
+def files() -> list[str]:
+    return [name for name in os.listdir("/dev/shm") if "memfit" in name]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +156,6 @@ def test_eight_processes_at_once_make_it_once(log: Path, key: str, holders: list
 def test_it_outlives_its_maker_and_goes_with_the_last(
     log: Path, key: str, holders: list[Holder]
 ) -> None:
-    before = holders_of_memfds()
     first = Holder(key, log)
     holders.append(first)
     first.total()
@@ -163,9 +167,9 @@ def test_it_outlives_its_maker_and_goes_with_the_last(
     holders.append(third)
     assert third.total() == 499_500 and len(made(log)) == 1
     second.kill()  # one that found it
-    assert len(holders_of_memfds() - before) == 1
+    assert is_there(key)
     third.kill()  # the last
-    assert holders_of_memfds() <= before
+    assert not is_there(key)
     fourth = Holder(key, log)
     holders.append(fourth)
     assert fourth.total() == 499_500 and len(made(log)) == 2
@@ -189,17 +193,15 @@ def test_another_takes_over_where_the_maker_is_killed(
 
 
 def test_all_killed_at_once_leave_nothing(log: Path, key: str, holders: list[Holder]) -> None:
-    before = holders_of_memfds()
-    files = set(os.listdir("/dev/shm"))
     holders += [Holder(key, log) for _ in range(3)]
     for holder in holders:
         holder.total()
+    assert is_there(key)
     for holder in holders:
         os.kill(holder.process.pid, signal.SIGKILL)
     for holder in holders:
         holder.process.wait()
-    assert holders_of_memfds() <= before
-    assert set(os.listdir("/dev/shm")) <= files
+    assert not is_there(key) and not files()
 
 
 class Levels(Walk):

@@ -30,6 +30,14 @@ _held: weakref.WeakValueDictionary[str, mmap.mmap] = weakref.WeakValueDictionary
 _lock = threading.RLock()
 
 
+def _new_lock() -> None:
+    global _lock  # noqa: PLW0603 - a fork has only one thread, and another may have held it
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_new_lock)
+
+
 def shared(factory: Callable[[], Data], *, key: str | None = None) -> Data:
     """What `factory` gives, with arrays that lie in memory once for all processes, read-only.
 
@@ -100,5 +108,6 @@ def _check_origin(origin: dict[str, Any], factory: Callable[[], Any], key: str) 
     if None not in (origin["code"], mine["code"]) and origin["code"] != mine["code"]:
         raise UsageError(
             f"key={key!r} already names other data: process {origin['process']} made it by "
-            f"{origin['where']}, this is {mine['where']}. Give each data its own key"
+            f"{origin['where']}, this is {mine['where']}. Give other data another key; for the "
+            "same data call the same function"
         )

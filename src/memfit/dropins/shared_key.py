@@ -41,13 +41,16 @@ def run_token() -> str:
 
 
 def code_digest(factory: Callable[[], Any]) -> str:
-    """A digest of what a factory depends on; UsageError where that cannot be told."""
-    return _hashed(_Describer().value(factory))
+    """A digest of what a factory depends on, wherever it is written; UsageError where it cannot
+    be told.
+    """
+    return _hashed(_Describer(places=False).value(factory))
 
 
 def own_digest(factory: Callable[[], Any]) -> str:
     """The digest for a factory that was given without a key."""
-    return _hashed((run_token(), sys.argv, str(Path.cwd()), *_versions(), code_digest(factory)))
+    code = _Describer(places=True).value(factory)
+    return _hashed((run_token(), sys.argv, str(Path.cwd()), *_versions(), code))
 
 
 def named_digest(key: str) -> str:
@@ -66,7 +69,8 @@ def _hashed(value: Any) -> str:
 class _Describer:
     """Turns values into texts that are the same in every process."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, places: bool) -> None:
+        self._places = places
         self._found: dict[int, str] = {}
         self._open: list[int] = []
         self._held: list[Any] = []  # so that no id is given out again
@@ -120,7 +124,8 @@ class _Describer:
             raise _unknown(value, "cannot be compared between processes")
 
     def _function(self, function: types.FunctionType) -> Iterator[Any]:
-        yield (_module(function), function.__qualname__)
+        if self._places or not _anonymous(function):
+            yield (_module(function), function.__qualname__)
         if function.__code__.co_filename.startswith(_LIBRARIES):
             return
         yield self.value(function.__code__)
@@ -137,14 +142,20 @@ class _Describer:
                 yield from ((n, self.value(vars(found)[n])) for n in names if n in vars(found))
 
     def _code(self, code: types.CodeType) -> Iterator[Any]:
-        yield str(Path(code.co_filename).absolute())
-        yield from (code.co_firstlineno, code.co_code, code.co_names)
+        if self._places:
+            yield (str(Path(code.co_filename).absolute()), code.co_firstlineno)
+        yield from (code.co_code, code.co_names)
         yield from map(self.value, code.co_consts)
 
 
 def _module(value: Any) -> str:
     """The name of a module; a script has another one in processes that multiprocessing makes."""
     return "__main__" if value.__module__ == "__mp_main__" else str(value.__module__)
+
+
+def _anonymous(function: types.FunctionType) -> bool:
+    """Whether a function's name says only where it was written."""
+    return "<" in function.__qualname__ or _module(function) == "__main__"
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

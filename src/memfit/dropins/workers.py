@@ -134,20 +134,17 @@ class Pool:
                         "envs of the same spaces"
                     )
 
-    def ask(self, kind: int, payloads: Iterable[bytes]) -> None:
-        """Send a message to every worker."""
-        for worker, payload in zip(self.workers, payloads, strict=True):
-            self._send(worker, kind, payload)
-
     def step(self, actions: Any) -> int:
         """Let all envs step; the slot that their observations will lie in."""
+        self.settle()
         slot = self.slots.free()
         if isinstance(actions, np.ndarray) and actions.nbytes and not actions.dtype.hasobject:
             kind = (actions.dtype, actions.shape[1:])
             if kind != self._action_type:
                 told = pickle.dumps(kind)
                 for worker in self.workers:
-                    worker.channel.send(ACTIONS, told)
+                    self._send(worker, ACTIONS, told)
+                    worker.pending = False
                 self._action_type = kind
             raw, row, end = actions.tobytes(), actions.nbytes // len(actions), bytes((slot,))
             for worker in self.workers:
@@ -191,6 +188,7 @@ class Pool:
     def ask_call(
         self, what: str, chosen: Sequence[int], args: Sequence[tuple[Any, ...]], options: Any
     ) -> None:
+        self.settle()
         for worker in self.workers:
             own = [n for n, i in enumerate(chosen) if worker.first <= i < worker.after]
             if own:

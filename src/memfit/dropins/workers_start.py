@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from memfit.dropins.shared_key import run_token
 from memfit.dropins.workers_channel import Channel, Late, pair
 from memfit.dropins.workers_template import DONE, DROP, FORK, LOAD, STATUS
 from memfit.errors import MemfitError, TargetFailed, UsageError
@@ -41,6 +42,7 @@ class Template:
         self._users = 0
         self._owner = os.getpid()
         self._asking = threading.Lock()
+        self._number = 0
         ours, theirs = pair()
         code = (
             f"import sys; sys.path[:] = {sys.path!r}; sys.argv[:] = {sys.argv!r}; "
@@ -61,8 +63,8 @@ class Template:
         """Its answer, and descriptors that came with it."""
         with self._asking:
             try:
-                self._channel.send(kind, pickle.dumps(asked), fds)
-                status, payload, received = self._channel.recv(seconds, self._alive)
+                self._send(kind, asked, fds)
+                status, answer, received = self._answer(seconds)
             except (EOFError, BrokenPipeError):
                 code = self._process.wait()
                 raise TargetFailed(
@@ -77,10 +79,29 @@ class Template:
                 ) from None
         if status != DONE:
             raise TargetFailed(
-                f"a worker could not be started:\n{payload.decode()}\nLook into this traceback",
-                output=payload.decode(),
+                f"a worker could not be started:\n{answer}\nLook into this traceback",
+                output=answer,
             )
-        return pickle.loads(payload), received
+        return answer, received
+
+    def _send(self, kind: int, asked: Any, fds: tuple[int, ...]) -> None:
+        self._number += 1
+        try:
+            self._channel.send(kind, pickle.dumps((self._number, asked)), fds)
+        except BaseException:
+            # Half a message may have been sent: nothing can be understood after it.
+            self._process.kill()
+            raise
+
+    def _answer(self, seconds: float | None) -> tuple[int, Any, list[int]]:
+        """The answer to the last message; one that nobody waited for is passed over."""
+        while True:
+            status, payload, received = self._channel.recv(seconds, self._alive)
+            number, answer = pickle.loads(payload)
+            if number == self._number:
+                return status, answer, received
+            for fd in received:
+                os.close(fd)
 
     def _alive(self) -> bool:
         return self._process.poll() is None
@@ -103,6 +124,7 @@ class Template:
     @classmethod
     def get(cls) -> Template:
         """That of these surroundings, started if there is none."""
+        run_token()  # for what workers and the training share
         where = (tuple(sys.path), tuple(sys.argv), Path.cwd(), os.getpid())
         key = (*where, frozenset(os.environ.items()))
         with _lock:

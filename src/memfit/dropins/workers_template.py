@@ -61,16 +61,17 @@ def main(fd: int, training: int) -> None:
             kind, payload, fds = channel.recv()
         except EOFError:
             break
+        number, asked = pickle.loads(payload)
         try:
-            answer, sent = template.answer(kind, payload, fds)
+            answer, sent = template.answer(kind, asked, fds)
         except Exception:  # noqa: BLE001 - told to the training, whatever it is
-            channel.send(FAILED, traceback.format_exc().encode())
+            channel.send(FAILED, pickle.dumps((number, traceback.format_exc())))
             continue
         finally:
             for received in fds:
                 with contextlib.suppress(OSError):
                     os.close(received)
-        channel.send(DONE, pickle.dumps(answer), sent)
+        channel.send(DONE, pickle.dumps((number, answer)), sent)
         for opened in sent:
             os.close(opened)
     template.wait(_GRACE_SECONDS)
@@ -88,8 +89,7 @@ class _Template:
         self._loaded: dict[int, list[Any]] = {}
         self._children: set[int] = set()
 
-    def answer(self, kind: int, payload: bytearray, fds: list[int]) -> tuple[Any, tuple[int, ...]]:
-        asked = pickle.loads(payload)
+    def answer(self, kind: int, asked: Any, fds: list[int]) -> tuple[Any, tuple[int, ...]]:
         if kind == LOAD:
             return self._load(asked, fds), ()
         if kind == FORK:
