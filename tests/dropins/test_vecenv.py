@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
@@ -226,6 +229,72 @@ def test_nothing_is_copied_while_two_are_held_and_each_is_right_beyond() -> None
     assert env.copies == copies
     env.close()
     assert last.shape == (2, 3)  # still there
+
+
+def test_modules_that_are_imported_late_are_listed_and_can_be_shared() -> None:
+    def late() -> Any:
+        import xml.dom.minidom  # noqa: F401
+
+        return Walk()
+
+    env = LightVecEnv([late, late], workers=2)
+    assert "xml.dom.minidom" in env.late_imports
+    env.close()
+    env = LightVecEnv([late, late], workers=2, preload=["xml.dom.minidom"])
+    assert env.late_imports == []
+    env.close()
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[tuple[VecEnv, VecEnv]]:
+    pair = DummyVecEnv(walks(4, "dict")), LightVecEnv(walks(4, "dict"), workers=2)
+    yield pair
+    for env in pair:
+        env.close()
+
+
+chosen = st.none() | st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=5)
+calls = st.one_of(
+    st.tuples(st.just("step"), st.lists(st.integers(0, 3), min_size=4, max_size=4)),
+    st.tuples(st.just("reset"), st.none() | st.integers(0, 2**31)),
+    st.tuples(st.just("get"), chosen),
+    st.tuples(st.just("set"), chosen, st.integers()),
+    st.tuples(st.just("call"), chosen, st.integers(0, 9)),
+    st.tuples(st.just("hold"), st.integers(0, 6)),
+)
+
+
+@settings(max_examples=30)
+@given(plan=st.lists(calls, max_size=25), seed=st.integers(0, 2**31))
+def test_any_order_of_calls_gives_what_dummy_gives(
+    both: tuple[VecEnv, VecEnv], plan: list[Any], seed: int
+) -> None:
+    told: list[list[Any]] = []
+    for env in both:
+        env.seed(seed)
+        env.set_attr("level", 0)
+        seen, copies, keep = [env.reset()], [], 2
+        copies = [copy.deepcopy(seen[0])]
+        found: list[Any] = []
+        for what, *given_ in plan:
+            if what == "step":
+                obs, rewards, dones, infos = env.step(np.array(given_[0]))
+                seen, copies = [*seen, obs][-keep:], [*copies, copy.deepcopy(obs)][-keep:]
+                found.append((copies[-1:], rewards.astype(np.float32), dones, list(infos)))
+            elif what == "reset":
+                env.seed(given_[0]) if given_[0] is not None else env.seed(1)
+                found.append((copy.deepcopy(env.reset()), list(env.reset_infos)))
+            elif what == "get":
+                found.append(env.get_attr("level", given_[0]))
+            elif what == "set":
+                env.env_method("__setattr__", "level", given_[1], indices=given_[0])
+            elif what == "call":
+                found.append(env.env_method("add", given_[1], indices=given_[0]))
+            else:
+                keep = given_[0] + 1
+            assert same(seen, copies)
+        told.append(found)
+    assert same(told[0], told[1])
 
 
 def test_envs_that_the_script_registered_are_known_to_workers() -> None:

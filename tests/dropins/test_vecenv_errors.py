@@ -100,6 +100,18 @@ def test_a_worker_that_is_killed_is_reported() -> None:
     assert not family(env.pids)
 
 
+def test_what_an_env_started_goes_with_its_worker() -> None:
+    env = LightVecEnv([Walk, lambda: Bad("orphan")], workers=2)
+    (child,) = env.env_method("child", indices=1)
+    env.reset()
+    env.step(ACTIONS[:2])
+    env.step(ACTIONS[:2])
+    assert family([child]) == [child]
+    with pytest.raises(TargetFailed, match="exit code 3"):
+        env.step(ACTIONS[:2])
+    assert not family([child])
+
+
 def test_a_factory_that_raises_shows_its_traceback() -> None:
     def broken() -> Any:
         raise ImportError("no such game")

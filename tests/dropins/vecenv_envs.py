@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from typing import Any
@@ -79,6 +80,10 @@ class Bad(Walk):
     def __init__(self, how: str) -> None:
         super().__init__()
         self.how = how
+        self.started = subprocess.Popen(["sleep", "1000"]) if how == "orphan" else None
+
+    def child(self) -> int:
+        return self.started.pid if self.started else 0
 
     def step(self, action: Any) -> Any:
         obs, reward, _, _, info = super().step(action)
@@ -87,7 +92,7 @@ class Bad(Walk):
             return found
         if self.how == "raise":
             raise KeyError("the third step")
-        if self.how == "exit":
+        if self.how in ("exit", "orphan"):
             os._exit(3)
         if self.how == "hang":
             _sleep_forever()

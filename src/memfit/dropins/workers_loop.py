@@ -16,7 +16,7 @@ import numpy as np
 
 from memfit.dropins.workers_channel import Channel
 from memfit.dropins.workers_envs import REWARD_SENT, STYLES, Envs, reward_kind
-from memfit.dropins.workers_layout import Layout, checked, pick
+from memfit.dropins.workers_layout import FLAGS, Layout, checked, pick
 
 # Kinds of messages to a worker ...
 STEP, STEP_ANY, ACTIONS, RESET, CALL, MEMORY, CLOSE = range(7)
@@ -143,8 +143,10 @@ class Worker:
             [leaf.array(memory, s * layout.slot_bytes, layout.n_envs) for leaf in layout.leaves]
             for s in range(layout.slots)
         ]
-        self._rewards = layout.rewards(memory)
-        self._flags = layout.flags(memory)
+        # Views of bytes: numbers are written to them quicker than to arrays.
+        rewards: Any = layout.rewards(memory)
+        flags: Any = layout.flags(memory).reshape(-1)
+        self._rewards, self._flags = memoryview(rewards), memoryview(flags)
 
     def _step(self, slot: int, actions: Any) -> bytes:
         notes = []
@@ -156,16 +158,11 @@ class Worker:
             kind = reward_kind(reward)
             if kind != REWARD_SENT:
                 self._rewards[at] = reward
-            flags = self._flags[at]
-            flags[0] = ended
-            flags[1] = cut
-            flags[2] = kind
-            if told is not None or others or kind == REWARD_SENT:
-                flags[3] = 1
+            noted = told is not None or kind == REWARD_SENT or bool(others)
+            self._flags[at * FLAGS : at * FLAGS + FLAGS] = bytes((ended, cut, kind, noted))
+            if noted:
                 # Packed now: an env may change its info at its next step.
                 notes.append(packed((told, reward if kind == REWARD_SENT else None, others)))
-            else:
-                flags[3] = 0
         return pickle.dumps(notes) if notes else b""
 
     def _reset(self, slot: int, seeds: list[Any], options: list[Any], chosen: list[bool]) -> bytes:
@@ -183,7 +180,8 @@ class Worker:
             if type(part) is not np.ndarray or part.shape != leaf.shape or part.dtype != leaf.dtype:
                 part = checked(part, leaf)
             array[at] = part
-        return [pick(obs, path) for path in self._layout.others]
+        others = self._layout.others
+        return [pick(obs, path) for path in others] if others else []
 
     def _call(
         self, chosen: list[int], what: str, args: list[tuple[Any, ...]], options: dict[str, Any]

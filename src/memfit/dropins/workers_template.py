@@ -20,6 +20,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -32,6 +33,7 @@ DONE, FAILED = range(2)
 # Asks a worker for its traceback, whatever it does.
 TRACE_SIGNAL = signal.SIGRTMIN + 7
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _GRACE_SECONDS = 2.0
 
 
@@ -39,6 +41,8 @@ def main(fd: int, training: int) -> None:
     """Serve a training until it is gone."""
     gc.disable()
     libc = ctypes.CDLL(None, use_errno=True)
+    # What envs started becomes ours when their worker is gone.
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # Ctrl-C is for the training, which then closes us. A handler, since children of envs would
     # inherit that a signal is ignored.
     signal.signal(signal.SIGINT, lambda *_: None)
@@ -75,6 +79,7 @@ def main(fd: int, training: int) -> None:
         for opened in sent:
             os.close(opened)
     template.wait(_GRACE_SECONDS)
+    template.end_orphans()
     # Workers that are still there are killed by the kernel as their parent ends.
     os._exit(0)
 
@@ -179,11 +184,27 @@ class _Template:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 self._children.discard(pid)
-                return os.waitstatus_to_exitcode(status)
+                code = os.waitstatus_to_exitcode(status)
+                if code:
+                    self.end_orphans()
+                return code
             if time.monotonic() > until:
                 break
             time.sleep(0.005)
         return None
+
+    def end_orphans(self) -> None:
+        """End what envs of a worker that ended badly had started: nobody else does."""
+        try:
+            with open(f"/proc/self/task/{threading.get_native_id()}/children") as file:
+                found = [int(word) for word in file.read().split()]
+        except OSError:
+            return  # not every kernel tells
+        for pid in found:
+            if pid not in self._children:
+                with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
 
     def wait(self, seconds: float) -> None:
         """Let workers that see that the training is gone close their envs."""
