@@ -1,8 +1,8 @@
 """Command line of the benchmark: ``python -m benchmarks.speed STAGE``.
 
-Stages: rollout, ppo, replay, workers, then table, which writes README.md from what the others
-found. `all` does one after another; `--small` tries everything out within two minutes and keeps
-nothing.
+Stages: rollout, ppo, replay, workers, microbatch, then table, which writes README.md from what the
+others found. `all` does one after another; `--small` tries everything out within a few minutes and
+keeps nothing.
 """
 
 from __future__ import annotations
@@ -42,11 +42,18 @@ def _workers(small: bool) -> Any:
     return measure(small=small)
 
 
+def _microbatch(small: bool) -> Any:
+    from benchmarks.speed.microbatch import measure
+
+    return measure(small=small)
+
+
 STAGES: dict[str, Callable[[bool], Any]] = {
     "rollout": _rollout,
     "ppo": _ppo,
     "replay": _replay,
     "workers": _workers,
+    "microbatch": _microbatch,
 }
 
 

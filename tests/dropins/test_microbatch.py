@@ -265,6 +265,18 @@ def test_the_chosen_size_is_told(caplog: pytest.LogCaptureFixture) -> None:
     assert model.samples_at_once == 8
 
 
+def test_a_limit_that_makes_it_slow_is_told_of(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    took = UpdateBytes(resident=100, to_come=0, gradients=0, samples=1, asked=1000)
+    monkeypatch.setattr("memfit.dropins.microbatch.measure", lambda *_, **__: took)
+    model, _ = trained(MicroBatchPPO, updates=1, memory_limit=took.peak(2))
+    assert model.samples_at_once == 2
+    told = [r for r in caplog.records if r.name == "memfit.dropins"]
+    assert [r.levelname for r in told] == ["WARNING"]
+    assert "larger limit" in told[0].getMessage()
+
+
 @pytest.mark.parametrize("size", [0, -1, 2.5, "4", True])
 def test_a_size_that_is_none_is_refused(size: Any) -> None:
     env = envs("history", discrete=True)
@@ -355,7 +367,9 @@ def test_a_plan_says_which_micro_batch_fits() -> None:
 def test_the_largest_that_fits_is_found(
     resident: int, asked: int, samples: int, batch: int, limit: int
 ) -> None:
-    took = UpdateBytes(resident=resident, to_come=0, samples=samples, asked=asked)
+    took = UpdateBytes(
+        resident=resident, to_come=0, gradients=asked // 3, samples=samples, asked=asked
+    )
     found = largest_fitting(took.peak, batch, limit)
     assert 0 <= found <= batch
     assert not found or took.peak(found) <= limit

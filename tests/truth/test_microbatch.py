@@ -103,7 +103,9 @@ def test_torch_asks_for_what_was_measured_and_never_more_than_its_formula(
 ) -> None:
     asked, took = measured(name, samples)
     assert took.samples == samples
-    size = micro_batch_update(samples=took.samples, asked_bytes=took.asked)
+    size = micro_batch_update(
+        samples=samples, asked_bytes=took.asked, gradient_bytes=took.gradients
+    )
     for micro in (1, samples, samples + 1, 96, 192, 1000):
         said = size.evaluate({"micro_batch_size": micro, "batch_size": 192})
         assert took.peak(min(micro, 192)) == took.resident + with_slack(said)
@@ -140,9 +142,9 @@ class Shown(gymnasium.Env):
 
 more = {} if pixels else {"policy_kwargs": {"net_arch": [512, 512]}}
 of, limited = {"plain": (PPO, {}), "limited": (MicroBatchPPO, {"memory_limit": limit})}[kind]
-env = DummyVecEnv([Shown] * 4)
+env = DummyVecEnv([Shown] * 16)
 torch.set_num_threads(2)
-model = of(policy, env, n_steps=batch // 4, batch_size=batch, n_epochs=2, seed=1, device="cpu",
+model = of(policy, env, n_steps=batch // 16, batch_size=batch, n_epochs=1, seed=1, device="cpu",
            **more, **limited)
 def status(name):
     with open("/proc/self/status") as file:
@@ -169,7 +171,7 @@ def child(*words: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("policy", "batch", "room"), [("CnnPolicy", 512, 0.55), ("MlpPolicy", 8192, 0.65)]
+    ("policy", "batch", "room"), [("CnnPolicy", 512, 0.55), ("MlpPolicy", 4096, 0.65)]
 )
 def test_a_limit_is_kept_where_plain_ppo_goes_over(policy: str, batch: int, room: float) -> None:
     """The limit is so much of what the library's own update adds."""

@@ -28,6 +28,9 @@ from memfit.units import format_bytes
 Indices = NDArray[np.int64]
 _LOG = logging.getLogger("memfit.dropins")
 
+# With fewer samples at once, most of the time goes by between them.
+_FEW = 8
+
 # What is known of a micro-batch, in this order.
 NUMBERS = ("policy_gradient_loss", "value_loss", "entropy_loss", "clip_fraction", "kl", "loss")
 
@@ -191,6 +194,14 @@ class MicroBatchPPO(PPO):
             format_bytes(took.peak(size)),
             format_bytes(limit),
         )
+        if size < min(batch, _FEW):
+            _LOG.warning(
+                "only %d of %d samples at once are within %s: the update takes much longer. Give a "
+                "larger limit, or make the rollout or the network smaller",
+                size,
+                batch,
+                format_bytes(limit),
+            )
         return size
 
     def _state_to_come(self) -> int:

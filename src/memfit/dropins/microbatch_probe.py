@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from memfit.dropins.microbatch_size import (
     checked_limit,
     evenly,
     largest_fitting,
-    with_slack,
 )
 from memfit.dropins.settings import give_back_large_blocks, trim
 from memfit.errors import Unsupported, UsageError
@@ -84,14 +84,22 @@ def measure(
     with _as_before(modules):
         samples = min(batch, _fewest(modules))
         update(samples)  # code that is loaded on first use is there for good
-        asked = _asked(update, samples, modules)
-        while 2 * samples <= batch and resident() + to_come + with_slack(2 * asked) <= limit:
+        parameters = [p for module in modules for p in module.parameters()]
+        gradients = sum(p.grad.nbytes for p in parameters if p.grad is not None)
+        while True:
+            took = UpdateBytes(
+                resident=resident(),
+                to_come=to_come,
+                gradients=gradients,
+                samples=samples,
+                asked=_asked(update, samples, modules),
+            )
+            if 2 * samples > batch or took.peak(2 * samples) > limit:
+                break
             samples *= 2
-            asked = _asked(update, samples, modules)
-            trim()
     gc.collect()
     trim()
-    return UpdateBytes(resident=resident(), to_come=to_come, samples=samples, asked=asked)
+    return replace(took, resident=resident())
 
 
 def _fewest(modules: Iterable[torch.nn.Module]) -> int:
@@ -132,6 +140,7 @@ def _asked(update: Callable[[int], None], samples: int, modules: Iterable[torch.
     """
     for module in modules:
         module.zero_grad(set_to_none=True)
+    trim()
 
     def twice() -> None:
         update(samples)

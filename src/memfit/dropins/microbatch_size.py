@@ -20,21 +20,24 @@ class UpdateBytes:
     """What an update of some samples was seen to ask for, and what is there beside it.
 
     `resident` is what the process (and its workers) hold when nothing of an update is alive,
-    `to_come` what the first step of the optimizer will add for good.
+    `to_come` what the first step of the optimizer will add for good. `gradients` are those that
+    every micro-batch adds to, and a part of `asked`.
     """
 
     resident: int
     to_come: int
+    gradients: int
     samples: int
     asked: int
 
     def peak(self, samples: int) -> int:
         """The most that is resident in an update with micro-batches of so many samples.
 
-        What is asked for is the largest of several moments, each a fixed part and a part for each
-        sample: more samples take at most as much more in proportion.
+        What is asked for is the largest of several moments, each a fixed part, with all gradients
+        in it, and a part for each sample: more samples take at most as much more in proportion.
         """
-        asked = -(-self.asked * max(samples, self.samples) // self.samples)
+        more = (self.asked - self.gradients) * max(samples, self.samples)
+        asked = self.gradients + -(-more // self.samples)
         return self.resident + self.to_come + with_slack(asked)
 
 

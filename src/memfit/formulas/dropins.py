@@ -62,14 +62,15 @@ def micro_batch_gathered(*, observation_bytes: int, action_numbers: int) -> Size
     return minimum(knob("micro_batch_size"), batch) * sample + batch * 4 + rollout
 
 
-def micro_batch_update(*, samples: int, asked_bytes: int) -> Size:
+def micro_batch_update(*, samples: int, asked_bytes: int, gradient_bytes: int) -> Size:
     """What torch asks for at most in an update, from one of fewer samples that was measured.
 
-    The most of several moments, each a fixed part and one for each sample, so that what a sample
-    takes can only fall.
+    The most of several moments, each a fixed part, with all gradients in it, and a part for each
+    sample: beside the gradients, what a sample takes can only fall.
     """
     at_once = minimum(knob("micro_batch_size"), knob("batch_size"))
-    return ceil_div(maximum(at_once, samples) * asked_bytes, samples)
+    more = maximum(at_once, samples) * (asked_bytes - gradient_bytes)
+    return ceil_div(more, samples) + gradient_bytes
 
 
 def frame_strip(*, frame_bytes: int) -> Size:
