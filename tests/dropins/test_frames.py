@@ -9,12 +9,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 from gymnasium.wrappers import FrameStackObservation
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stable_baselines3 import PPO
 
-from memfit.dropins import StackFrames
+from memfit.dropins import StackFrames, WindowRolloutBuffer
 from memfit.errors import Unsupported, UsageError
 
 BOX = spaces.Box(0, 255, (2, 3), np.uint8)
@@ -233,3 +235,21 @@ def test_spaces_without_frames_are_refused() -> None:
         StackFrames(Sampled(spaces.Text(5)), 3)
     with pytest.raises(UsageError, match="6 or more"):
         StackFrames(Sampled(BOX), 3, rows=5)
+
+
+@pytest.mark.parametrize("window", [False, True])
+def test_training_is_the_same_to_the_bit(window: bool) -> None:
+    """Views go through vector envs and buffers of stable-baselines3 as copies do."""
+    more = {"rollout_buffer_class": WindowRolloutBuffer} if window else {}
+    made = []
+    for stacker in STACKERS:
+        env = stacker(Sampled(SPACES["floats"]), 3)
+        model = PPO("MlpPolicy", env, n_steps=16, batch_size=8, n_epochs=2, seed=2, **more)  # type: ignore[arg-type]
+        model.learn(64)
+        made.append(model.policy.state_dict())
+    assert all(torch.equal(made[0][name], made[1][name]) for name in made[0])
+
+
+def test_a_view_becomes_a_tensor() -> None:
+    obs, _ = StackFrames(Sampled(BOX), 3).reset(seed=1)
+    assert torch.tensor(obs).shape == (3, 2, 3)

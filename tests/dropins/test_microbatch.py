@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
@@ -126,6 +127,65 @@ RUNS: dict[str, dict[str, Any]] = {
     },
     "binary": {"actions": lambda: DummyVecEnv([lambda: Pushed(spaces.MultiBinary(3))] * 2)},
 }
+
+
+def in_pieces(*args: Any, **kwargs: Any) -> MicroBatchPPO:
+    return MicroBatchPPO(*args, micro_batch_size=3, **kwargs)
+
+
+@pytest.mark.parametrize("make", [PPO, MicroBatchPPO, in_pieces])
+class TestContract:
+    """What PPO promises, whichever part does it."""
+
+    def test_it_learns(self, make: Any) -> None:
+        """To go where it is paid for."""
+        env = DummyVecEnv([Paid] * 4)
+        settings = {**STEPS, "learning_rate": 1e-2, "seed": 1, "device": "cpu"}
+        model = make("MlpPolicy", env, **settings)
+        model.learn(4 * 16 * 4)
+        chosen, _ = model.predict(np.zeros((1, 2), np.float32), deterministic=True)
+        assert chosen.tolist() == [1]
+
+    def test_what_is_logged(self, make: Any) -> None:
+        _, rows = trained(make, "history", discrete=False, updates=2, clip_range_vf=0.2)
+        names = "loss approx_kl clip_fraction policy_gradient_loss value_loss entropy_loss"
+        names += " n_updates explained_variance std clip_range clip_range_vf learning_rate"
+        assert rows[-1].keys() == {f"train/{name}" for name in names.split()}
+
+    def test_a_model_without_an_env_can_be_loaded_and_asked(
+        self, make: Any, tmp_path: Path
+    ) -> None:
+        model, _ = trained(make, updates=1)
+        model.save(tmp_path / "model")
+        loaded = type(model).load(tmp_path / "model")
+        obs = np.zeros((2, 12), np.float32)
+        asked = [m.predict(obs, deterministic=True)[0].tolist() for m in (model, loaded)]
+        assert asked[0] == asked[1]
+
+    def test_learning_goes_on(self, make: Any) -> None:
+        model, _ = trained(make, updates=1)
+        before = model._n_updates
+        model.learn(32, reset_num_timesteps=False)
+        assert model._n_updates == before + 2
+
+    def test_settings_may_change_between_updates(self, make: Any) -> None:
+        model, _ = trained(make, updates=1)
+        model.batch_size, model.n_epochs = 16, 1
+        model.learn(32)
+        assert model._n_updates == 3
+
+
+class Paid(gymnasium.Env[Any, Any]):
+    """One of two actions is paid for."""
+
+    observation_space = spaces.Box(-1, 1, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        return np.zeros(2, np.float32), float(action), False, False, {}
 
 
 @cache

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from stable_baselines3 import PPO
 
 from memfit.dropins import NarrowObservation, narrowest
 from memfit.dropins.narrow import lost
@@ -256,3 +259,38 @@ def test_a_changed_space_is_refused(space: Any, shown: Any) -> None:
     env = NarrowObservation(Shows(space, shown), np.float16)
     with pytest.raises(UsageError, match="mend what the env returns"):
         env.reset()
+
+
+class Noisy(Shows):
+    """Random numbers of its space."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        gymnasium.Env.reset(self, seed=seed)
+        if seed is not None:
+            self.observation_space.seed(seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action: Any) -> Any:
+        seen = self.observation_space.sample()
+        done = self.np_random.random() < 0.1
+        return seen, float(np.mean(seen)), bool(done), False, {}
+
+
+@pytest.mark.parametrize(
+    ("space", "dtype", "on_loss"),
+    [
+        (spaces.Box(0, 200, (5,), np.int64), np.uint8, "raise"),
+        (spaces.Box(-1, 1, (5,), np.float64), np.float32, "round"),
+    ],
+)
+def test_training_is_the_same_to_the_bit(space: Any, dtype: Any, on_loss: str) -> None:
+    """stable-baselines3 makes float32 of observations either way."""
+    made = []
+    for narrow in (False, True):
+        env: Any = Noisy(copy.deepcopy(space))
+        env = NarrowObservation(env, dtype, on_loss=on_loss) if narrow else env
+        model = PPO("MlpPolicy", env, n_steps=16, batch_size=8, n_epochs=2, seed=2, device="cpu")
+        model.learn(64)
+        assert model.rollout_buffer.observations.dtype == (dtype if narrow else space.dtype)
+        made.append(model.policy.state_dict())
+    assert all(torch.equal(made[0][name], made[1][name]) for name in made[0])
