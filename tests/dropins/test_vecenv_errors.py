@@ -265,6 +265,49 @@ def test_large_arrays_of_factories_are_shared_and_cannot_be_written_to() -> None
     env.close()
 
 
+@pytest.mark.parametrize("what", ["send", "recv"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_interrupted_at_any_moment_calls_still_get_their_own_answers(
+    what: str, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by Ctrl-C, when some workers have got or sent a message and others have not."""
+    env = LightVecEnv(walks(3), workers=2)
+    channel = env._pool.workers[1].channel
+    whole = getattr(type(channel), what)
+    armed: list[bool] = []
+
+    def interrupted(self: Any, *args: Any) -> Any:
+        if not armed or self is not channel:
+            return whole(self, *args)
+        armed.clear()
+        if when == "after":
+            whole(self, *args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(channel), what, interrupted)
+    env.seed(1)
+    first = env.reset().copy()
+    for _ in range(2):
+        armed.append(True)
+        with pytest.raises(KeyboardInterrupt):
+            env.step(ACTIONS)
+        for call in (lambda: env.step(ACTIONS), lambda: env.step_async(ACTIONS)):
+            with pytest.raises(UsageError, match=r"Call reset\(\) first"):
+                call()
+        assert env.env_method("add", 1) == [1, 1, 1]
+        armed.append(True)
+        with pytest.raises(KeyboardInterrupt):
+            env.get_attr("level")
+        assert env.env_method("add", 2) == [2, 2, 2]
+        armed.append(True)
+        with pytest.raises(KeyboardInterrupt):
+            env.reset()
+        env.seed(1)
+        assert np.array_equal(env.reset(), first)
+        env.step(ACTIONS)
+    env.close()
+
+
 def test_interrupted_steps_can_be_followed_by_a_reset() -> None:
     class Slow(Walk):
         def step(self, action: Any) -> Any:

@@ -187,7 +187,7 @@ class LightVecEnv(VecEnv):
 
     def _ready(self) -> None:
         self._open()
-        if self._slot is not None:
+        if self._slot is not None and not self._pool.torn:
             raise UsageError("a step is still going on. Call step_wait() first, or reset()")
 
 

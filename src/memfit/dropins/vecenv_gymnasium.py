@@ -258,7 +258,7 @@ class LightVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def _begin(self, what: str) -> None:
         self._open()
-        if self._waiting is not None:
+        if self._waiting is not None and not self._pool.torn:
             raise AlreadyPendingCallError(
                 f"{what} was called while a {self._waiting} goes on. Call "
                 f"{self._waiting}_wait() first",

@@ -10,7 +10,7 @@ import os
 import pickle
 import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,6 +34,8 @@ from memfit.dropins.workers_loop import (
     RESET,
     STEP,
     STEP_ANY,
+    SYNC,
+    SYNCED,
 )
 from memfit.dropins.workers_slots import Slots
 from memfit.dropins.workers_start import Template, load, sent
@@ -41,6 +43,8 @@ from memfit.errors import UsageError
 
 _STOP_SECONDS = 2.0
 _PATIENCE_SECONDS = 5.0
+# Bytes that a socket takes as a whole, or not at all.
+_AT_ONCE = 4096
 
 
 class Pool:
@@ -65,6 +69,8 @@ class Pool:
         self._timeout = timeout
         self._owner = os.getpid()
         self._action_type: Any = None
+        self._number = 0
+        self.torn = False
         count = min(workers or len(os.sched_getaffinity(0)), self.n_envs)
         self._template: Template | None = Template.get()
         try:
@@ -136,6 +142,10 @@ class Pool:
 
     def step(self, actions: Any) -> int:
         """Let all envs step; the slot that their observations will lie in."""
+        with self._whole():
+            return self._step(actions)
+
+    def _step(self, actions: Any) -> int:
         self.settle()
         slot = self.slots.free()
         if isinstance(actions, np.ndarray) and actions.nbytes and not actions.dtype.hasobject:
@@ -157,13 +167,21 @@ class Pool:
 
     def stepped(self) -> list[Any]:
         """What the envs had to say beside observations, rewards and flags, in their order."""
-        found = self._collect("stepping")
+        with self._whole():
+            found = self._collect("stepping")
         return [pickle.loads(note) for reply in found if reply for note in pickle.loads(reply)]
 
     def reset(
         self, seeds: Sequence[Any], options: Sequence[Any], chosen: Sequence[bool] | None = None
     ) -> int:
         """Let all chosen envs be reset; the slot that all observations will lie in."""
+        self.torn = False
+        with self._whole():
+            return self._reset(seeds, options, chosen)
+
+    def _reset(
+        self, seeds: Sequence[Any], options: Sequence[Any], chosen: Sequence[bool] | None
+    ) -> int:
         self.settle()
         slot = self.slots.free()
         chosen = [True] * self.n_envs if chosen is None else list(chosen)
@@ -175,7 +193,8 @@ class Pool:
 
     def was_reset(self) -> list[Any]:
         """The info and the other parts of the observation of each env."""
-        found = self._collect("being reset")
+        with self._whole():
+            found = self._collect("being reset")
         return [pickle.loads(note) for reply in found for note in pickle.loads(reply)]
 
     def call(
@@ -206,20 +225,52 @@ class Pool:
         return [found[owner[i]].pop(0) for i in chosen]
 
     def settle(self) -> None:
-        """Wait for and forget what was asked before, as after an interruption."""
-        if any(worker.pending for worker in self.workers):
-            self._collect("stepping")
+        """Wait for and forget what was asked before: after an interruption, nobody knows how
+        much was asked and answered.
+        """
+        interrupted = [worker for worker in self.workers if worker.pending]
+        if not interrupted:
+            return
+        self._number += 1
+        mark = self._number.to_bytes(8, "little")
+        for worker in interrupted:
+            self._send(worker, SYNC, mark)
+        failed = None
+        for worker in interrupted:
+            kind, payload = self._recv(worker, "stepping")
+            while kind != SYNCED or payload != mark:
+                if kind == FAILED:
+                    failed = pickle.loads(payload)
+                kind, payload = self._recv(worker, "stepping")
+            worker.pending = False
+        if failed is not None:
+            self._raised(failed, "stepping", fatal=True)
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """A step or reset is done as a whole, or else envs must be reset."""
+        if self.torn:
+            raise UsageError(
+                "the last step was interrupted, and some envs have taken it. Call reset() first; "
+                "before learn(), model.set_env(env) does that"
+            )
+        try:
+            yield
+        except BaseException:
+            self.torn = True
+            raise
 
     def _send(self, worker: Worker, kind: int, payload: bytes, fds: tuple[int, ...] = ()) -> None:
+        worker.pending = True
         try:
             worker.channel.send(kind, payload, fds)
         except (BrokenPipeError, ConnectionResetError):
             self._died(worker, "waiting")
         except BaseException:
-            # Half a message may have been sent: nothing can be understood after it.
-            self.stop(0.0)
+            # Half of a long message may have been sent: nothing can be understood after it.
+            if len(payload) > _AT_ONCE:
+                self.stop(0.0)
             raise
-        worker.pending = True
 
     def _collect(self, doing: str, *, fatal: bool = True) -> list[bytearray]:
         """The replies of all workers that were asked something."""
@@ -227,12 +278,7 @@ class Pool:
         for worker in self.workers:
             if not worker.pending:
                 continue
-            try:
-                kind, payload, _ = worker.channel.recv(self._timeout, worker.alive)
-            except EOFError:
-                self._died(worker, doing)
-            except Late:
-                self._hung(worker, doing)
+            kind, payload = self._recv(worker, doing)
             worker.pending = False
             if kind == FAILED:
                 failed = failed or pickle.loads(payload)
@@ -240,6 +286,15 @@ class Pool:
         if failed is not None:
             self._raised(failed, doing, fatal)
         return replies
+
+    def _recv(self, worker: Worker, doing: str) -> tuple[int, bytearray]:
+        try:
+            kind, payload, _ = worker.channel.recv(self._timeout, worker.alive)
+        except EOFError:
+            self._died(worker, doing)
+        except Late:
+            self._hung(worker, doing)
+        return kind, payload
 
     def _raised(self, told: Any, doing: str, fatal: bool) -> NoReturn:
         if fatal:
@@ -283,15 +338,18 @@ class Pool:
                 # Without waiting: one that does not read is killed below.
                 with contextlib.suppress(OSError):
                     worker.channel.send(CLOSE)
-        for worker in self.workers:
-            if mine:
-                wrong = wrong or self._end(worker, until)
-            worker.channel.close()
-            os.close(worker.pidfd)
-            os.close(worker.trace)
-        if self._template is not None:
-            self._template.release()
-            self._template = None
+        try:
+            for worker in self.workers:
+                if mine:
+                    wrong = self._end(worker, until) or wrong
+        finally:
+            for worker in self.workers:
+                worker.channel.close()
+                os.close(worker.pidfd)
+                os.close(worker.trace)
+            if self._template is not None:
+                self._template.release()
+                self._template = None
         return wrong
 
     def _end(self, worker: Worker, until: float | None) -> str:

@@ -19,9 +19,9 @@ from memfit.dropins.workers_envs import REWARD_SENT, STYLES, Envs, reward_kind
 from memfit.dropins.workers_layout import FLAGS, Layout, checked, pick
 
 # Kinds of messages to a worker ...
-STEP, STEP_ANY, ACTIONS, RESET, CALL, MEMORY, CLOSE = range(7)
+STEP, STEP_ANY, ACTIONS, RESET, CALL, MEMORY, SYNC, CLOSE = range(8)
 # ... and from it.
-DONE, FAILED = range(2)
+DONE, FAILED, SYNCED = range(3)
 
 
 def packed(value: Any) -> bytes:
@@ -127,6 +127,9 @@ class Worker:
             return self._reset(*pickle.loads(payload))
         if kind == CALL:
             return self._call(*pickle.loads(payload))
+        if kind == SYNC:
+            self._channel.send(SYNCED, payload)
+            return None
         if kind == MEMORY:
             self._map(pickle.loads(payload), fds[0])
             return b""

@@ -13,6 +13,8 @@ import faulthandler
 import gc
 import importlib
 import mmap
+import multiprocessing.process
+import multiprocessing.util
 import os
 import pickle
 import random
@@ -148,7 +150,10 @@ class _Template:
         try:
             self._libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
             if os.getppid() == template:
+                # As a process of multiprocessing would: it is told that it begins, and ends.
+                multiprocessing.process.BaseProcess._after_fork()  # type: ignore[attr-defined]
                 self._child(asked, factories, fds)
+                multiprocessing.util._exit_function()  # type: ignore[attr-defined]
                 code = 0
         except BaseException:  # noqa: BLE001 - nothing may run on as if it were the template
             traceback.print_exc()
