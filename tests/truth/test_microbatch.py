@@ -16,7 +16,7 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from memfit.dropins import MicroBatchPPO
-from memfit.dropins.microbatch_probe import _asked, measure
+from memfit.dropins.microbatch_probe import _asked, measure, resident
 from memfit.dropins.microbatch_size import UpdateBytes, with_slack
 from memfit.formulas.dropins import micro_batch_gathered, micro_batch_update
 
@@ -112,6 +112,20 @@ def test_torch_asks_for_what_was_measured_and_never_more_than_its_formula(
         true = asked(min(micro, 192))
         assert true <= said, (micro, true, said)
         assert micro != samples or true == said
+
+
+def test_workers_count_by_what_they_hold() -> None:
+    code = "import sys; held = b'x' * (64 << 20); print('ready', flush=True); sys.stdin.read()"
+    before = resident()
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as worker:
+        assert worker.stdout is not None and worker.stdin is not None
+        assert worker.stdout.readline() == b"ready\n"
+        held = resident() - before
+        worker.stdin.close()
+    assert 64 * MIB <= held <= 90 * MIB
+    assert abs(resident() - before) <= 2 * MIB
 
 
 CHILD = """

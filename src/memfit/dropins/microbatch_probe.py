@@ -110,7 +110,12 @@ def _fewest(modules: Iterable[torch.nn.Module]) -> int:
 
 def resident() -> int:
     """Bytes that this process holds, and its workers' share of theirs."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        raise Unsupported(
+            "a limit needs Linux, which says what a process holds: give micro_batch_size instead"
+        ) from None
     return pages * os.sysconf("SC_PAGE_SIZE") + sum(_pss(pid) for pid in _below(os.getpid()))
 
 

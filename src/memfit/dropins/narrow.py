@@ -152,7 +152,7 @@ class NarrowObservation(
     def _lost(self, given: Array, small: Array, other: Array, name: str) -> None:
         where = tuple(int(i) for i in np.argwhere(other)[0])
         at = f"{name}[{', '.join(map(str, where))}]" if where else name
-        text = f"{at} is {given[where]!r}, which {small.dtype} makes {small[where]!r}"
+        text = f"{at} is {given[where].item()!r}, which {small.dtype} makes {small[where].item()!r}"
         if self.on_loss == "raise":
             hint = ", or on_loss='round'" if small.dtype.kind == "f" else ""
             raise UsageError(f"{text}: ask for a wider dtype for it{hint}")
