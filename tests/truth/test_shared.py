@@ -34,7 +34,10 @@ key, log, seconds, size = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.
 def make():
     with open(log, "a") as file:
         file.write(f"{os.getpid()}\\n")
-    time.sleep(seconds)
+    if seconds < 0 and os.fork() == 0:
+        time.sleep(30)  # has the maker's descriptors, and lives on
+        os._exit(0)
+    time.sleep(abs(seconds))
     return {"data": np.arange(size), "small": [np.ones(3)]}
 
 found = shared(make, key=key)
@@ -190,6 +193,24 @@ def test_another_takes_over_where_the_maker_is_killed(
     # The factories differ only by how long they sleep, which is a global of theirs.
     assert [holder.total() for holder in waiting] == [499_500] * 2
     assert len(made(log)) == 2
+
+
+@pytest.mark.parametrize("when", ["making", "made"])
+def test_a_fork_that_lives_on_keeps_nobody_waiting(
+    log: Path, key: str, holders: list[Holder], when: str
+) -> None:
+    first = Holder(key, log, seconds=-0.01 if when == "made" else -60)
+    holders.append(first)
+    if when == "made":
+        first.total()
+    else:
+        until = time.monotonic() + 60
+        while not made(log) and time.monotonic() < until:
+            time.sleep(0.01)
+    first.kill()
+    second = Holder(key, log)
+    holders.append(second)
+    assert second.total() == 499_500 and len(made(log)) == 2
 
 
 def test_all_killed_at_once_leave_nothing(log: Path, key: str, holders: list[Holder]) -> None:

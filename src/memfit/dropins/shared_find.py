@@ -5,10 +5,11 @@ a moment longer, however processes end. Its name has a digest of the key; /proc 
 processes have it. It is sealed when it is complete, after which nobody can write to it. While
 one process makes the data, it has a socket's name bound; the others wait for its end.
 """
-# ruff: noqa: PTH115, PTH116 - thousands of links are read: plain calls are quicker
+# ruff: noqa: PTH110, PTH115, PTH116 - thousands of links are read: plain calls are quicker
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import mmap
 import os
@@ -29,6 +30,7 @@ _COMPLETE = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl
 _PEER = struct.Struct("iII")  # process, user and group at the other end of a socket
 _WAIT_SECONDS = 0.01
 _LOOK_SECONDS = 1.0
+_MOST_REFUSALS = 100
 
 
 def file_name(digest: str) -> str:
@@ -126,19 +128,18 @@ class Turn:
     def __init__(self, digest: str) -> None:
         self._name = f"\0memfit-{os.geteuid()}-{digest}"
         self._socket: socket.socket | None = None
-        self._foreign = False
+        self._refused = 0
 
     def take(self) -> bool:
         """Whether it is ours now."""
-        if self._foreign:
-            return True
         bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             bound.bind(self._name)
             bound.listen(128)
         except OSError:
             bound.close()
-            return False
+            # The name may be held by a fork of a process that has given its turn back.
+            return self._refused > _MOST_REFUSALS
         self._socket = bound
         return True
 
@@ -149,18 +150,25 @@ class Turn:
             try:
                 end.connect(self._name)
                 peer = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-                _, user, _ = _PEER.unpack(peer)
-                # Another user cannot keep us from going on.
-                self._foreign = user != os.geteuid()
-                if not self._foreign:
+                if self._is_maker(*_PEER.unpack(peer)[:2]):
+                    self._refused = 0
                     end.recv(1)
+                    return
             except TimeoutError:
-                pass
+                return
             except OSError:
-                time.sleep(_WAIT_SECONDS)
+                pass
+        self._refused += 1
+        time.sleep(_WAIT_SECONDS)
+
+    def _is_maker(self, process: int, user: int) -> bool:
+        """Whether the other end may be making data: it is of this user, and there."""
+        return user == os.geteuid() and os.path.exists(f"/proc/{process}")
 
     def give_back(self) -> None:
         if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # for forks that hold it, too
             self._socket.close()
             self._socket = None
 
