@@ -159,6 +159,16 @@ def test_other_bounds_are_no_other_space_for_stable_baselines3() -> None:
         LightVectorEnv([Walk, lambda: Other("bounds")], workers=1)
 
 
+def test_envs_that_render_in_different_ways_are_refused() -> None:
+    def other() -> Any:
+        env = Walk()
+        env.render_mode = None  # type: ignore[assignment]
+        return env
+
+    with pytest.raises(AssertionError, match="render_mode"):  # stable-baselines3's own
+        LightVecEnv([Walk, other], workers=2)
+
+
 def test_two_envs_that_are_one_are_refused() -> None:
     def once() -> Any:
         if not hasattr(gymnasium, "_the_only_walk"):

@@ -52,7 +52,13 @@ class LightVecEnv(VecEnv):
         self._pool = Pool(env_fns, style="sb3", workers=workers, preload=preload, timeout=timeout)
         self._end = weakref.finalize(self, self._pool.stop, 2.0)
         self._slot: int | None = None
-        super().__init__(self._pool.n_envs, self._pool.observation_space, self._pool.action_space)
+        try:
+            super().__init__(
+                self._pool.n_envs, self._pool.observation_space, self._pool.action_space
+            )
+        except BaseException:
+            self._pool.stop(2.0)
+            raise
 
     @property
     def closed(self) -> bool:

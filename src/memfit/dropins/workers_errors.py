@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from gymnasium import spaces
-from gymnasium.spaces.utils import is_space_dtype_shape_equiv
 
 from memfit.dropins.workers_channel import Channel, readable
 from memfit.dropins.workers_template import TRACE_SIGNAL
@@ -128,6 +127,8 @@ def equivalent(a: spaces.Space[Any], b: spaces.Space[Any]) -> bool:
     if a == b:
         return True
     try:
+        from gymnasium.spaces.utils import is_space_dtype_shape_equiv
+
         same = is_space_dtype_shape_equiv(a, b)
     except Exception:  # noqa: BLE001 - a space of the user's own, of which only == is known
         return False
