@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import collections
+import dataclasses
+import datetime
 import functools
 import gc
 import re
@@ -24,6 +27,13 @@ from tests.dropins.vecenv_envs import same
 
 CALLS: list[Any] = []
 SIZE = 3
+
+
+@dataclasses.dataclass
+class Config:
+    """Values of a program."""
+
+    size: int
 
 
 def count(value: Any) -> None:
@@ -90,6 +100,10 @@ def test_globals_that_a_factory_uses_count_too(monkeypatch: pytest.MonkeyPatch) 
         (np.arange(3), np.arange(1, 4)),
         ({"a": {1, 2}}, {"a": {1, 3}}),
         (Path("a"), Path("b")),
+        (Config(1), Config(2)),
+        (collections.Counter("a"), collections.Counter("aa")),
+        (datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)),
+        (functools.lru_cache(lambda: 1), functools.lru_cache(lambda: 2)),
         (functools.partial(int, "1"), functools.partial(int, "2")),
         (b"1", "1"),
         (1, 1.0),
@@ -176,12 +190,6 @@ def test_an_array_that_is_there_twice_is_stored_once() -> None:
     assert np.shares_memory(found[0], found[1]["same"])
 
 
-class Handle:
-    """Something that lives in one process."""
-
-    __slots__ = ("number",)
-
-
 @pytest.mark.parametrize(
     ("value", "said"),
     [
@@ -206,11 +214,12 @@ def test_wrong_calls_are_refused() -> None:
 
 
 def test_a_key_is_asked_for_where_code_does_not_tell() -> None:
-    handle, lock = Handle(), threading.Lock()
-    for value in (handle, lock):
-        with pytest.raises(UsageError, match="Give a key"):
-            shared(lambda value=value: np.zeros(id(value) and 1))
-    assert shared(lambda: np.zeros(id(handle) and 1), key="handle").shape == (1,)
+    lock = threading.Lock()
+    with open("/dev/null") as file:
+        for value in (lock, file):
+            with pytest.raises(UsageError, match="Give a key"):
+                shared(lambda value=value: np.zeros(id(value) and 1))
+    assert shared(lambda: np.zeros(id(lock) and 1), key="lock").shape == (1,)
 
 
 def test_a_key_that_names_other_data_is_an_error() -> None:

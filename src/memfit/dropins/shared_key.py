@@ -118,10 +118,22 @@ class _Describer:
             whole = np.ascontiguousarray(value)
             yield from (str(value.dtype), value.shape)
             yield hashlib.sha256(whole.view(np.uint8).data if whole.size else b"").hexdigest()
-        elif type(value).__module__ != "builtins" and hasattr(value, "__dict__"):
-            yield (_module(type(value)), self.value(vars(value)))
+        elif isinstance(value, functools._lru_cache_wrapper):
+            yield self.value(value.__wrapped__)
         else:
-            raise _unknown(value, "cannot be compared between processes")
+            yield from self._object(value)
+
+    def _object(self, value: Any) -> Iterator[Any]:
+        """What pickle would store of it."""
+        try:
+            stored = value.__reduce_ex__(4)
+        except Exception:  # noqa: BLE001 - any class may refuse in its own way
+            raise _unknown(value, "cannot be compared between processes") from None
+        if isinstance(stored, str):
+            yield (_module(value), stored)
+            return
+        for part in stored:
+            yield self.value(list(part) if isinstance(part, Iterator) else part)
 
     def _function(self, function: types.FunctionType) -> Iterator[Any]:
         if self._places or not _anonymous(function):
