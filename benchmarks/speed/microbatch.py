@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -15,6 +16,12 @@ SHAPE = (4, 84, 84)
 N_ENVS, N_STEPS, ROLLOUTS, EPOCHS = 4, 256, 2, 2
 PLAIN = "stable-baselines3"
 SIZES = {256: (128, 32), 1024: (256, 128, 32)}
+# The library itself with other settings of its process. One thread sums in another order: how far
+# rounding alone takes it says what may be asked of micro-batches.
+OTHERWISE = {
+    "one thread": {"OMP_NUM_THREADS": "1"},
+    "large blocks given back": {"MALLOC_MMAP_THRESHOLD_": str(2**20)},
+}
 
 
 def child(batch: int, micro: int, parameters: str) -> None:
@@ -73,33 +80,37 @@ def child(batch: int, micro: int, parameters: str) -> None:
     print(json.dumps({"peak_bytes": peak, "built_bytes": before, "seconds": sum(seconds)}))
 
 
-def measure(*, small: bool) -> dict[str, Any]:
-    """Each size of minibatch whole and in pieces, in turns, three runs of each."""
+def measure(*, small: bool, runs: int = 3) -> dict[str, Any]:
+    """Each size of minibatch whole and in pieces, in turns, several runs of each."""
     found: dict[str, Any] = {}
     sizes = {256: (32,)} if small else SIZES
     for batch, micros in sizes.items():
-        kinds = [0, *micros]
-        answers: dict[int, list[Any]] = {micro: [] for micro in kinds}
+        kinds: dict[str, tuple[int, dict[str, str]]] = {PLAIN: (0, {})}
+        if batch == max(sizes):
+            kinds |= {f"{PLAIN}, {name}": (0, told) for name, told in OTHERWISE.items()}
+        kinds |= {str(micro): (micro, {}) for micro in micros}
+        answers: dict[str, list[Any]] = {name: [] for name in kinds}
         with tempfile.TemporaryDirectory() as folder:
-            for _ in range(1 if small else 3):
-                for micro in kinds:
-                    answers[micro].append(_run(batch, micro, f"{folder}/{micro}.npy"))
-            apart = {micro: _apart(f"{folder}/0.npy", f"{folder}/{micro}.npy") for micro in kinds}
+            files = {name: f"{folder}/{i}.npy" for i, name in enumerate(kinds)}
+            for _ in range(1 if small else runs):
+                for name, (micro, told) in kinds.items():
+                    answers[name].append(_run(batch, micro, files[name], told))
+            apart = {name: _apart(files[PLAIN], file) for name, file in files.items()}
         found[str(batch)] = {
-            PLAIN if not micro else str(micro): {
+            name: {
                 "peak_bytes": int(statistics.median(a["peak_bytes"] for a in seen)),
                 "built_bytes": int(statistics.median(a["built_bytes"] for a in seen)),
                 "seconds": statistics.median(a["seconds"] for a in seen),
                 "least_seconds": min(a["seconds"] for a in seen),
                 "runs": len(seen),
-                "apart": apart[micro],
+                "apart": apart[name],
             }
-            for micro, seen in answers.items()
+            for name, seen in answers.items()
         }
     return found
 
 
-def _run(batch: int, micro: int, parameters: str) -> Any:
+def _run(batch: int, micro: int, parameters: str, told: dict[str, str]) -> Any:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.speed.microbatch", str(batch), str(micro), parameters],
         capture_output=True,
@@ -107,6 +118,7 @@ def _run(batch: int, micro: int, parameters: str) -> Any:
         check=True,
         cwd=Path(__file__).parents[2],
         timeout=600,
+        env={**os.environ, **told},
     )
     return json.loads(done.stdout.splitlines()[-1])
 
