@@ -160,16 +160,16 @@ def load(
     """Let a template import and unpickle what the workers will need; an id for forking."""
     found = next(_ids)
     preload = tuple(preload)
+    registered = _registered()
     factories, block = _packed(env_fns)
-    derived = sorted({name for pickled, _ in factories for name in _env_modules(pickled)})
-    asked = {
-        "id": found,
-        "preload": [*_ALWAYS, *preload],
-        "derived": derived,
-        "registered": _registered(),
-        "factories": factories,
-    }
     try:
+        asked = {
+            "id": found,
+            "preload": [*_ALWAYS, *preload],
+            "derived": sorted({n for pickled, _ in factories for n in _env_modules(pickled)}),
+            "registered": registered,
+            "factories": factories,
+        }
         failed, _ = template.ask(LOAD, asked, (block,), seconds)
     finally:
         os.close(block)
@@ -262,11 +262,9 @@ def _registered() -> bytes:
 
     found = []
     for spec in registry.values():
-        entry = spec.entry_point
-        if isinstance(entry, str) and entry.startswith("gymnasium."):
+        if str(spec.entry_point).startswith("gymnasium."):
             continue
         # What cannot be sent is missing in the worker, whose error then says so.
         with contextlib.suppress(Exception):
-            cloudpickle.dumps(spec)
-            found.append(spec)
-    return bytes(cloudpickle.dumps(found)) if found else b""
+            found.append(cloudpickle.dumps(spec))
+    return pickle.dumps(found) if found else b""

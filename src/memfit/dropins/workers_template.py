@@ -29,6 +29,7 @@ import warnings
 from typing import Any
 
 from memfit.dropins.workers_channel import Channel
+from memfit.dropins.workers_holes import filled_holes
 
 LOAD, FORK, DROP, STATUS = range(4)
 DONE, FAILED = range(2)
@@ -80,9 +81,8 @@ def main(fd: int, training: int) -> None:
         channel.send(DONE, pickle.dumps((number, answer)), sent)
         for opened in sent:
             os.close(opened)
-    template.wait(_GRACE_SECONDS)
-    template.end_orphans()
-    # Workers that are still there are killed by the kernel as their parent ends.
+    template.end(_GRACE_SECONDS)
+    # Should one of us be killed before this, the kernel ends workers as their parent ends.
     os._exit(0)
 
 
@@ -95,6 +95,7 @@ class _Template:
         self._fds = fds
         self._loaded: dict[int, list[Any]] = {}
         self._children: set[int] = set()
+        self._fillers: list[Any] = []
 
     def answer(self, kind: int, asked: Any, fds: list[int]) -> tuple[Any, tuple[int, ...]]:
         if kind == LOAD:
@@ -132,6 +133,7 @@ class _Template:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
         gc.collect()
+        self._fillers += filled_holes()
         gc.freeze()  # so that a collection in a worker does not write to what is shared
         return failed
 
@@ -211,8 +213,8 @@ class _Template:
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
 
-    def wait(self, seconds: float) -> None:
-        """Let workers that see that the training is gone close their envs."""
+    def end(self, seconds: float) -> None:
+        """Let workers that see that the training is gone close their envs, then kill them."""
         until = time.monotonic() + seconds
         while self._children and time.monotonic() < until:
             for pid in list(self._children):
@@ -220,6 +222,12 @@ class _Template:
                     if os.waitpid(pid, os.WNOHANG)[0]:
                         self._children.discard(pid)
             time.sleep(0.01)
+        if self._children:
+            for pid in self._children:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            self._children.clear()
+            self.end_orphans()
 
 
 def _register(registered: bytes) -> None:
@@ -228,5 +236,8 @@ def _register(registered: bytes) -> None:
         return
     from gymnasium.envs.registration import registry
 
-    for spec in pickle.loads(registered):
-        registry.setdefault(spec.id, spec)
+    for pickled in pickle.loads(registered):
+        # One that cannot be had here is missing, as the error of the env will say.
+        with contextlib.suppress(Exception):
+            spec = pickle.loads(pickled)
+            registry.setdefault(spec.id, spec)
