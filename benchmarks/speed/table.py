@@ -149,8 +149,8 @@ def workers(found: Any) -> str:
     lines = [
         "## Workers of vector envs\n",
         (
-            "CartPole by `make_vec_env`, SubprocVecEnv as it is by default beside LightVecEnv, "
-            "each with its own number of workers. Private memory is that of the largest worker, "
+            "CartPole by `make_vec_env`, SubprocVecEnv as it is by default / LightVecEnv, each "
+            "with its own number of workers. Private memory is that of the largest worker, "
             "and of all workers; steps a second are of all envs, by the clock on the wall, in "
             "turns; the ratio is LightVecEnv's to SubprocVecEnv's, with its quartiles.\n"
         ),
