@@ -35,7 +35,7 @@ class LightVecEnv(VecEnv):
 
     `workers` is the number of processes (default: one a processor), `preload` names modules
     that workers share beside those that are found, `timeout` is how many seconds a worker may
-    take for an answer before it counts as hung.
+    take for an answer before it counts as hung; to start, it has ten minutes at least.
     """
 
     def __init__(

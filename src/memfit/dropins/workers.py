@@ -41,6 +41,7 @@ from memfit.dropins.workers_slots import Slots
 from memfit.dropins.workers_start import Template, load, sent
 from memfit.errors import UsageError
 
+_START_SECONDS = 600.0
 _STOP_SECONDS = 2.0
 _PATIENCE_SECONDS = 5.0
 # Bytes that a socket takes as a whole, or not at all.
@@ -66,7 +67,8 @@ class Pool:
         self.workers: list[Worker] = []
         self._slots: Slots | None = None
         self.stopped = False
-        self._timeout = timeout
+        # Imports and factories may take longer than a step.
+        self._timeout = None if timeout is None else max(timeout, _START_SECONDS)
         self._owner = os.getpid()
         self._action_type: Any = None
         self._number = 0
@@ -74,7 +76,7 @@ class Pool:
         count = min(workers or len(os.sched_getaffinity(0)), self.n_envs)
         self._template: Template | None = Template.get()
         try:
-            loaded = load(self._template, env_fns, preload, timeout)
+            loaded = load(self._template, env_fns, preload, self._timeout)
             for k in range(count):
                 first, after = k * self.n_envs // count, (k + 1) * self.n_envs // count
                 asked = {"id": loaded, "first": first, "after": after}
@@ -88,6 +90,7 @@ class Pool:
                 self._send(worker, MEMORY, told, (self.slots.fd,))
             self._collect("mapping shared memory")
             self.slots.close_fd()
+            self._timeout = timeout
         except BaseException:
             self.stop(_STOP_SECONDS)
             raise
