@@ -78,7 +78,7 @@ def _thousand(found: dict[str, Any]) -> str:
             *rows,
             "",
             "Times are ratios to the mean of the runs left alone; explanations follow each other",
-            "within 20 ms on the same 2 cores. Asked: 1,000 explanations, no death, no changed",
+            "within 5 ms on the same 2 cores. Asked: 1,000 explanations, no death, no changed",
             f"result ({_met(right)}).",
         ]
     )

@@ -11,7 +11,10 @@ import sys
 import tempfile
 import threading
 import time
+from bisect import bisect_right
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,7 +28,12 @@ from memfit.measure.recording import load
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-ROUNDS, STEPS = 12, 24_576
+SECONDS, START_SECONDS, TURN = 100, 10, 0.7
+PROGRAMS = {  # envs, workers, MiB held beside
+    "PPO, one env": (1, 0, 0),
+    "PPO, one env, 4 GiB held": (1, 0, 4096),
+    "PPO, 4 subprocess workers": (4, 4, 0),
+}
 MOMENTS, EARLY, SEED = 200, 40, 7
 GUARDED, TIMES = 2 * 2**30, 8
 WHO = ("recorder", "target", "both")
@@ -35,29 +43,49 @@ GROW = "import time\nk = []\nwhile True:\n    k.append(bytearray(2**20))\n    ti
 
 
 def cost() -> None:
-    """The same training bare, recorded, guarded, and bare again, one after the other."""
-    found: dict[str, list[dict[str, float]]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(ROUNDS):
-            say(f"round {number + 1} of {ROUNDS}")
-            for envs in (1, 8):
-                ways: dict[str, list[str]] = {
-                    "bare": [],
-                    "recorded": [*RUN, "-o", f"{folder}/{number}-{envs}.db", "--"],
-                    "guarded": [*RUN, "--limit", "8GiB", "-o", f"{folder}/{number}-{envs}g.db"],
-                    "bare again": [],
-                }
-                ways["guarded"].append("--")
-                for name in list(ways) if number % 2 else reversed(ways):
-                    found.setdefault(f"{envs} {name}", []).append(_trained(ways[name], envs))
+    """Iterations of one training while its recorder runs and while it is held, in turns."""
+    found: dict[str, Any] = {}
+    for name, options in PROGRAMS.items():
+        for recording in (True, False):  # without: what the same comparison finds where nothing is
+            say(f"{name}, {'recorded in turns' if recording else 'never recorded'}")
+            way = "recorded" if recording else "noise"
+            found.setdefault(name, {})[way] = _in_turns(options, recording=recording)
             keep(RESULTS, "cost", found)
 
 
-def _trained(before: list[str], envs: int) -> dict[str, float]:
-    command = [*before, sys.executable, str(HERE / "training.py"), str(STEPS), str(envs)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=ONE_THREAD, check=True)
-    took, cpu = map(float, done.stdout.split())
-    return {"seconds": took, "cpu_seconds": cpu}
+def _in_turns(options: Sequence[int], *, recording: bool) -> list[list[float]]:
+    """Seconds of each iteration by turns, the recorder running in the first and every other."""
+    words = [str(word) for word in (SECONDS, *options)]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*RUN, "-o", f"{folder}/run.db", "--limit", "16GiB", "--", sys.executable]
+        command += [str(HERE / "training.py"), *words]
+        recorder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ONE_THREAD)
+        turns: list[float] = []
+        out: list[str] = []
+        reader = threading.Thread(target=lambda: out.append(recorder.stdout.read()))  # type: ignore[union-attr]
+        reader.start()
+        time.sleep(START_SECONDS)
+        held = not recording
+        recorder.send_signal(signal.SIGSTOP)
+        end = time.monotonic() + SECONDS - START_SECONDS
+        while time.monotonic() < end:
+            if recording:
+                recorder.send_signal(signal.SIGSTOP if held else signal.SIGCONT)
+            held = not held
+            turns.append(time.monotonic())
+            time.sleep(TURN)
+        recorder.send_signal(signal.SIGCONT)
+        recorder.wait(120)
+        reader.join()
+    began = json.loads(out[0].rpartition("]")[0] + "]")
+    found: list[list[float]] = [[] for _ in turns]
+    for one, other in pairwise(began):
+        turn = bisect_right(turns, one) - 1
+        # Whole iterations within one turn, a moment after it began.
+        inside = turn >= 0 and turn + 1 < len(turns) and other < turns[turn + 1]
+        if inside and one > turns[turn] + 0.02:
+            found[turn].append(other - one)
+    return found
 
 
 def kills() -> None:

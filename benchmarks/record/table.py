@@ -6,7 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median, quantiles
+from random import Random
+from statistics import mean, median
 from typing import Any
 
 GIB, MIB = 2**30, 2**20
@@ -14,7 +15,7 @@ MOST = 0.02
 INTRODUCTION = """\
 # Recording: cost, kills, the guard, a sweep
 
-`make bench-record` measures these on a machine with 2 cores. Times are ratios of runs that follow \
+`make bench-record` measures these on a machine with 2 cores. Times are ratios of what follows \
 each other; bytes are the kernel's.
 """
 
@@ -33,34 +34,49 @@ def _met(yes: bool) -> str:
     return "met" if yes else "MISSED"
 
 
-def _cost(found: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+def _cost(found: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> str:
     lines = [
         "## What recording costs",
         "",
-        "PPO on CartPole with one thread, timed inside the training, as a share more than bare:",
-        "median of the rounds, with the middle half. Bare again is the noise.",
+        "A training under `memfit run --limit` whose recorder is held still (SIGSTOP) every other",
+        "0.7 seconds: the time of its small, equal iterations in each turn while it is recorded,",
+        "against the turns before and after, in which it is not; the mean of the middle half of",
+        "all turns. The noise is the same comparison with the recorder held all the time. Intervals",
+        "of 90 % are of 1,000 drawings of turns with replacement.",
         "",
-        "| envs | run | rounds | time | processor time |",
-        "|--:|---|--:|--:|--:|",
+        "| training | iterations | recorded | noise |",
+        "|---|--:|--:|--:|",
     ]
     worst = 0.0
-    for envs in sorted({int(name.split()[0]) for name in found}):
-        bare = found[f"{envs} bare"]
-        for way in ("bare again", "recorded", "guarded"):
-            runs = found[f"{envs} {way}"]
-            cells = []
-            for unit in ("seconds", "cpu_seconds"):
-                more = [r[unit] / b[unit] - 1 for r, b in zip(runs, bare, strict=True)]
-                low, _, high = quantiles(more, n=4)
-                cells.append(f"{median(more):+.1%} ({low:+.1%} to {high:+.1%})")
-                if unit == "seconds" and way != "bare again":
-                    worst = max(worst, median(more))
-            lines.append(f"| {envs} | {way} | {len(runs)} | {cells[0]} | {cells[1]} |")
-    lines += [
-        "",
-        f"Asked: at most {MOST:.0%} (worst median {worst:+.1%}: {_met(worst <= MOST)}).\n",
-    ]
+    for name, ways in found.items():
+        cells = []
+        for way in ("recorded", "noise"):
+            more, low, high = _more(ways[way])
+            cells.append(f"{more:+.1%} ({low:+.1%} to {high:+.1%})")
+            worst = max(worst, more) if way == "recorded" else worst
+        lines.append(f"| {name} | {sum(map(len, ways['recorded'])):,} | {cells[0]} | {cells[1]} |")
+    verdict = f"worst {worst:+.1%}: {_met(worst <= MOST)}"
+    lines += ["", f"Asked: at most {MOST:.0%} ({verdict}).\n"]
     return "\n".join(lines)
+
+
+def _more(turns: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+    """By how much the first and every other turn is longer than its neighbours; 90 % interval."""
+    draw = Random(0)
+    ratios = [
+        median(turns[i]) / mean([median(turns[i - 1]), median(turns[i + 1])]) - 1
+        for i in range(2, len(turns) - 1, 2)
+        if turns[i - 1] and turns[i] and turns[i + 1]
+    ]
+    drawn = sorted(_middle(draw.choices(ratios, k=len(ratios))) for _ in range(1000))
+    return _middle(ratios), drawn[50], drawn[949]
+
+
+def _middle(values: Sequence[float]) -> float:
+    """The mean of the middle half."""
+    ordered = sorted(values)
+    quarter = len(ordered) // 4
+    return mean(ordered[quarter : len(ordered) - quarter])
 
 
 def _kills(found: Sequence[Mapping[str, Any]]) -> str:

@@ -21,7 +21,7 @@ from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from memfit.dropins import MicroBatchPPO, WindowRolloutBuffer, micro_batch_for
-from memfit.dropins.microbatch_size import UpdateBytes, evenly, largest_fitting
+from memfit.dropins.updates.size import UpdateBytes, evenly, largest_fitting
 from memfit.errors import Unsupported, UsageError
 from memfit.model import Component, Evidence, EvidenceKind, Kind, Ledger, const, knob
 from tests.dropins.test_training import CNN, Walk, envs
@@ -339,7 +339,7 @@ def test_a_limit_that_makes_it_slow_is_told_of(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     took = UpdateBytes(resident=100, to_come=0, gradients=0, samples=1, asked=1000)
-    monkeypatch.setattr("memfit.dropins.microbatch.measure", lambda *_, **__: took)
+    monkeypatch.setattr("memfit.dropins.updates.microbatch.measure", lambda *_, **__: took)
     model, _ = trained(MicroBatchPPO, updates=1, memory_limit=took.peak(2))
     assert model.samples_at_once == 2
     told = [r for r in caplog.records if r.name == "memfit.dropins"]

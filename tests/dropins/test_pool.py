@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from memfit.dropins.pool import LARGE, Pool
+from memfit.dropins.windows.pool import LARGE, Pool
 
 BYTES = np.dtype(np.uint8)
 

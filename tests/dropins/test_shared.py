@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from memfit.dropins import shared
-from memfit.dropins.shared_data import shared_nbytes
+from memfit.dropins.sharing.data import shared_nbytes
 from memfit.errors import UsageError
 from tests.dropins.vecenv_envs import same
 

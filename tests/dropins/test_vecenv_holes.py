@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from memfit.dropins import workers_holes
-from memfit.dropins.workers_holes import filled_holes
+from memfit.dropins.workers import holes
+from memfit.dropins.workers.holes import filled_holes
 
 
 def free_bytes() -> int:
-    return sum(size * count for size, count in workers_holes._holes())
+    return sum(size * count for size, count in holes._holes())
 
 
 def test_holes_are_filled_for_as_long_as_fillers_are_held() -> None:

@@ -100,6 +100,21 @@ def test_without_a_place_nothing_is_left_behind(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_recorder_that_is_held_still_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    code = "import time\nfor _ in range(60):\n    time.sleep(.05)"
+    command = python(code, sys.executable, "-m", "memfit", "run", "-q", "-o", str(path), "--")
+    recorder = subprocess.Popen(command)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not (path.exists() and _count(path) >= 1):
+        time.sleep(0.05)
+    for number in (signal.SIGSTOP, signal.SIGCONT) * 2:
+        recorder.send_signal(number)
+        time.sleep(0.5)
+    assert recorder.wait(60) == 0
+    assert load(path).exit_code == 0
+
+
 @pytest.mark.parametrize("who", ["recorder", "target", "both"])
 def test_a_kill_loses_nothing_that_was_recorded(who: str, tmp_path: Path) -> None:
     path = tmp_path / "run.db"

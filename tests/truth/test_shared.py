@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from memfit.dropins import LightVecEnv, shared
-from memfit.dropins.shared_data import shared_nbytes
-from memfit.dropins.shared_find import file_name
-from memfit.dropins.shared_key import named_digest
+from memfit.dropins.sharing.data import shared_nbytes
+from memfit.dropins.sharing.find import file_name
+from memfit.dropins.sharing.key import named_digest
 from memfit.formulas.dropins import shared as shared_size
 from tests.dropins.vecenv_envs import Walk
 

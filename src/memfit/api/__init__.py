@@ -1,6 +1,6 @@
 """The verbs of memfit. The only place, beside the child, that wires the rooms together."""
 
-from memfit.api.comparing import compare, recorded
+from memfit.api.comparing import compare, outlook, recorded
 from memfit.api.demonstration import demo, demo_system
 from memfit.api.explaining import explain
 from memfit.api.planning import plan
@@ -14,6 +14,7 @@ __all__ = [
     "demo",
     "demo_system",
     "explain",
+    "outlook",
     "plan",
     "recorded",
     "run",

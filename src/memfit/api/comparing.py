@@ -20,11 +20,17 @@ def compare(before: Path | str, after: Path | str) -> Comparison:
 
 def recorded(path: Path | str) -> tuple[Trace, Forecast]:
     """A recording, and how its memory went on at its end."""
-    from memfit.analyses.forecast import forecast
     from memfit.measure.recording import load
 
     trace = load(Path(path))
-    return trace, forecast(trace.readings, trace.limit.bytes if trace.limit else None)
+    return trace, outlook(trace)
+
+
+def outlook(trace: Trace) -> Forecast:
+    """How the memory of a recorded run went on at its end."""
+    from memfit.analyses.forecast import forecast
+
+    return forecast(trace.readings, trace.limit.bytes if trace.limit else None)
 
 
 def _result(path: Path) -> tuple[str, int, dict[str, int]]:

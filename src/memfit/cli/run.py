@@ -75,7 +75,8 @@ def run(
     )
     line.clear()
     if not quiet:
-        render.to_terminal(render.trace_summary(trace, str(place) if place else ""), sys.stderr)
+        where = str(place) if place else ""
+        render.to_terminal(render.trace_summary(trace, api.outlook(trace), where), sys.stderr)
     raise typer.Exit(trace.exit_code or 0)
 
 

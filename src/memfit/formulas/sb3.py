@@ -58,13 +58,16 @@ def ledger(spec: RunSpec, readings: Readings) -> Ledger:
 
 
 def batch_unit(spec: RunSpec, readings: Readings) -> Size:
-    """The samples of one minibatch, as a size over the run's knobs."""
+    """The samples that one update works on at once, as a size over the run's knobs."""
     if not spec.on_policy:
         return knob("batch_size")
     rollout = knob("n_steps") * knob("n_envs")
     if readings.whole_rollout or "batch_size" not in spec.knobs:
         return rollout
-    return minimum(knob("batch_size"), rollout)
+    minibatch = minimum(knob("batch_size"), rollout)
+    if "micro_batch_size" in spec.knobs:
+        return minimum(minibatch, knob("micro_batch_size"))
+    return minibatch
 
 
 def _known(spec: RunSpec) -> int:

@@ -136,7 +136,8 @@ def _waited(process: subprocess.Popen[bytes], onlooker: Onlooker | None, *, sign
                 process.wait(seconds)
             continue
         info = signal.sigtimedwait({*_PASSED_ON, signal.SIGCHLD}, seconds)
-        if info is None or info.si_signo == signal.SIGCHLD:
+        # Python gives back a number that is no signal's where it was held still meanwhile.
+        if info is None or info.si_signo not in _PASSED_ON:
             continue
         if info.si_code != _FROM_KERNEL:
             process.send_signal(info.si_signo)

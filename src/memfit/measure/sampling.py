@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from memfit.measure import proc
 from memfit.measure.mappings import Mapping, mappings
 
-_SHARE = 100  # an exact reading takes at most this part of the time between two
+_SHARE = 200  # an exact reading takes at most this part of the time between two
 _LEAST_SECONDS = 0.5
 _MEMBERS_SECONDS = 0.02
 _BLOCK = 32 * 2**20  # a mapping that may be a buffer being filled

@@ -169,8 +169,10 @@ class Surveyor:
         )
 
     def _batch(self) -> int:
-        batch = getattr(self.model, "batch_size", None) or self.rollout
-        return min(int(batch), self.rollout) if self.rollout else int(batch)
+        batch = int(getattr(self.model, "batch_size", None) or self.rollout)
+        # A minibatch may go through in smaller pieces, as in memfit's own MicroBatchPPO.
+        batch = min(batch, int(getattr(self.model, "micro_batch_size", None) or batch))
+        return min(batch, self.rollout) if self.rollout else batch
 
     def _small_batches(self, batch: int) -> tuple[int, int]:
         """Two batch sizes for recording; the larger is the run's own where that is cheap."""

@@ -43,8 +43,8 @@ def forecast_text(forecast: Forecast) -> str:
     return text
 
 
-def trace_summary(trace: Trace, place: str = "") -> list[Block]:
-    """Peak, its largest rows, and how the run ended: a few lines."""
+def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Block]:
+    """Peak, its largest rows, how the run ended, and a verdict: a few lines."""
     if trace.peak is None:
         text = f"ended with exit code {trace.exit_code} before it could be read"
         return [Text(text=text, tone=Tone.MUTED)]
@@ -60,15 +60,28 @@ def trace_summary(trace: Trace, place: str = "") -> list[Block]:
         named = ", ".join(f"{name} {format_bytes(amount)}" for name, amount in rows[:4])
         blocks.append(Text(text=f"largest rows: {named}", tone=Tone.MUTED))
     blocks += [Text(text=e.text, tone=Tone.BAD) for e in trace.events if e.kind in BAD]
+    blocks.append(Text(text=f"verdict: {_verdict(trace, peak, forecast)}"))
     if place:
         blocks.append(Text(text=f"recorded in {place}: memfit explain {place}", tone=Tone.MUTED))
     return blocks
 
 
+def _verdict(trace: Trace, peak: Reading, forecast: Forecast) -> str:
+    """Whether it stayed within its limit, and how its memory went on at its end."""
+    parts = []
+    if trace.limit is not None:
+        share = f"{peak.bytes / trace.limit.bytes:.0%} of it"
+        within = peak.bytes <= trace.limit.bytes
+        parts.append(f"within its limit ({share})" if within else f"over its limit ({share})")
+    growth = forecast_text(forecast)
+    parts.append("too short to tell growth" if forecast.growth is Growth.UNKNOWN else growth)
+    return "; ".join(parts)
+
+
 def trace_blocks(trace: Trace, forecast: Forecast) -> list[Block]:
     """A whole recording: summary, curve, rows at the peak, events."""
-    blocks = trace_summary(trace)
-    blocks.append(Text(text=f"{' '.join(trace.command)}: {forecast_text(forecast)}"))
+    blocks = trace_summary(trace, forecast)
+    blocks.append(Text(text=" ".join(trace.command), tone=Tone.MUTED))
     if trace.readings:
         blocks += [Heading(text="Memory over time"), Bars(bars=tuple(_curve(trace)))]
     told = sorted(trace.holders.items(), key=lambda item: -item[1])

@@ -8,7 +8,10 @@ from typing import Any
 
 from memfit.model import ArraySpec, CallbackSpec, NetworkSpec, RunSpec, VecEnvSpec
 
-_KNOBS = ("n_steps", "batch_size", "n_epochs", "buffer_size", "learning_starts", "gradient_steps")
+_KNOBS = (
+    *("n_steps", "batch_size", "micro_batch_size", "n_epochs"),
+    *("buffer_size", "learning_starts", "gradient_steps"),
+)
 _LIBRARIES = ("stable_baselines3", "sb3_contrib", "torch", "numpy", "gymnasium")
 
 

@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 import numpy as np
 from gymnasium import spaces
 
-from memfit.dropins.workers_channel import Channel, Late, pair, readable
-from memfit.dropins.workers_errors import (
+from memfit.dropins.workers.channel import Channel, Late, pair, readable
+from memfit.dropins.workers.errors import (
     Worker,
     as_raised,
     check_arguments,
@@ -25,7 +25,7 @@ from memfit.dropins.workers_errors import (
     equivalent,
     hung,
 )
-from memfit.dropins.workers_loop import (
+from memfit.dropins.workers.loop import (
     ACTIONS,
     CALL,
     CLOSE,
@@ -37,8 +37,8 @@ from memfit.dropins.workers_loop import (
     SYNC,
     SYNCED,
 )
-from memfit.dropins.workers_slots import Slots
-from memfit.dropins.workers_start import Template, load, sent
+from memfit.dropins.workers.slots import Slots
+from memfit.dropins.workers.start import Template, load, sent
 from memfit.errors import UsageError
 
 _START_SECONDS = 600.0

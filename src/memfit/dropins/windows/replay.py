@@ -19,12 +19,12 @@ from stable_baselines3.common.buffers import DictReplayBuffer, NStepReplayBuffer
 from stable_baselines3.common.preprocessing import get_obs_shape
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 
-from memfit.dropins.pool import Pool
-from memfit.dropins.saving import Writer, opened, replacing
-from memfit.dropins.sb3 import SINGLE, Windowed, Windows, make_tracks, nothing_like
-from memfit.dropins.track import Storage, Track
-from memfit.dropins.track_saving import read_track, track_header, write_track
-from memfit.dropins.windowed import WindowArray
+from memfit.dropins.windows.pool import Pool
+from memfit.dropins.windows.saving import Writer, opened, replacing
+from memfit.dropins.windows.sb3 import SINGLE, Windowed, Windows, make_tracks, nothing_like
+from memfit.dropins.windows.track import Storage, Track
+from memfit.dropins.windows.track_saving import read_track, track_header, write_track
+from memfit.dropins.windows.windowed import WindowArray
 from memfit.errors import Unsupported, UsageError
 
 Array = NDArray[Any]

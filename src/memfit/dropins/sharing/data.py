@@ -16,9 +16,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from memfit.dropins.shared_find import Turn, find, read, write
-from memfit.dropins.shared_key import code_digest, named_digest, own_digest, run_token
-from memfit.dropins.shared_pack import pack, unpack
+from memfit.dropins.sharing.find import Turn, find, read, write
+from memfit.dropins.sharing.key import code_digest, named_digest, own_digest, run_token
+from memfit.dropins.sharing.pack import pack, unpack
 from memfit.errors import Unsupported, UsageError
 
 Data = TypeVar("Data")

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from memfit.dropins.compressed import CompressedStrip
-from memfit.dropins.lane import Lane
-from memfit.dropins.layout import Window
-from memfit.dropins.saving import Reader, Writer
-from memfit.dropins.strip import RawStrip
-from memfit.dropins.track import Track
+from memfit.dropins.windows.compressed import CompressedStrip
+from memfit.dropins.windows.lane import Lane
+from memfit.dropins.windows.layout import Window
+from memfit.dropins.windows.saving import Reader, Writer
+from memfit.dropins.windows.strip import RawStrip
+from memfit.dropins.windows.track import Track
 from memfit.errors import UsageError
 
 Json = dict[str, Any]

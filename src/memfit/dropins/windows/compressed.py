@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memfit.dropins.layout import Window
+from memfit.dropins.windows.layout import Window
 from memfit.errors import MissingExtra, UsageError
 
 Array = NDArray[Any]

@@ -16,7 +16,7 @@ from sb3_contrib.common.recurrent.buffers import (
     RecurrentRolloutBuffer,
 )
 
-from memfit.dropins.rollout import _WindowRollout
+from memfit.dropins.windows.rollout import _WindowRollout
 from memfit.errors import UsageError
 
 

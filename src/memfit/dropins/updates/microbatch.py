@@ -20,8 +20,8 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.utils import explained_variance
 from torch.nn import functional
 
-from memfit.dropins.microbatch_probe import fitting, measure
-from memfit.dropins.microbatch_size import checked_limit, checked_size
+from memfit.dropins.updates.probe import fitting, measure
+from memfit.dropins.updates.size import checked_limit, checked_size
 from memfit.errors import Unsupported, UsageError
 from memfit.units import format_bytes
 

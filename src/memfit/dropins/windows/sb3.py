@@ -10,9 +10,9 @@ import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from memfit.dropins.layout import Window
-from memfit.dropins.pool import Pool
-from memfit.dropins.track import Storage, Track, TrackReport
+from memfit.dropins.windows.layout import Window
+from memfit.dropins.windows.pool import Pool
+from memfit.dropins.windows.track import Storage, Track, TrackReport
 from memfit.errors import UsageError
 
 Array = NDArray[Any]

@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from memfit.dropins.workers_layout import Path, assemble, lay_out
+from memfit.dropins.workers.layout import Path, assemble, lay_out
 
 
 class Slots:

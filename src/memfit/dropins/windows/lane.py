@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memfit.dropins.layout import Window
-from memfit.dropins.strip import SLAB, Strip
+from memfit.dropins.windows.layout import Window
+from memfit.dropins.windows.strip import SLAB, Strip
 
 Array = NDArray[Any]
 

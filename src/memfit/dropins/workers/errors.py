@@ -13,8 +13,8 @@ from typing import Any
 
 from gymnasium import spaces
 
-from memfit.dropins.workers_channel import Channel, readable
-from memfit.dropins.workers_template import TRACE_SIGNAL
+from memfit.dropins.workers.channel import Channel, readable
+from memfit.dropins.workers.template import TRACE_SIGNAL
 from memfit.errors import MemfitError, TargetFailed, Unsupported, UsageError
 
 _TRACE_SECONDS = 1.0

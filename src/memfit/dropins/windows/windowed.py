@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memfit.dropins.layout import Window
-from memfit.dropins.track import Track
+from memfit.dropins.windows.layout import Window
+from memfit.dropins.windows.track import Track
 
 Array = NDArray[Any]
 

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memfit.dropins.backing import Backing
-from memfit.dropins.layout import Window
+from memfit.dropins.windows.backing import Backing
+from memfit.dropins.windows.layout import Window
 
 Array = NDArray[Any]
 

@@ -28,8 +28,8 @@ import traceback
 import warnings
 from typing import Any
 
-from memfit.dropins.workers_channel import Channel
-from memfit.dropins.workers_holes import filled_holes
+from memfit.dropins.workers.channel import Channel
+from memfit.dropins.workers.holes import filled_holes
 
 LOAD, FORK, DROP, STATUS = range(4)
 DONE, FAILED = range(2)
@@ -178,7 +178,7 @@ class _Template:
         random.seed()
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed()
-        from memfit.dropins.workers_loop import Worker
+        from memfit.dropins.workers.loop import Worker
 
         channel = Channel(socket.socket(fileno=end))
         self._loaded.clear()

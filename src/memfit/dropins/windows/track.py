@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memfit.dropins.backing import Backing, DiskBacking
-from memfit.dropins.compressed import CompressedStrip
-from memfit.dropins.lane import Lane
-from memfit.dropins.layout import Window, bits, completed, detect
-from memfit.dropins.pool import Pool
-from memfit.dropins.strip import RawStrip, Strip
+from memfit.dropins.windows.backing import Backing, DiskBacking
+from memfit.dropins.windows.compressed import CompressedStrip
+from memfit.dropins.windows.lane import Lane
+from memfit.dropins.windows.layout import Window, bits, completed, detect
+from memfit.dropins.windows.pool import Pool
+from memfit.dropins.windows.strip import RawStrip, Strip
 from memfit.errors import UsageError
 
 Array = NDArray[Any]

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from memfit.dropins.workers_channel import Channel
-from memfit.dropins.workers_envs import REWARD_SENT, STYLES, Envs, reward_kind
-from memfit.dropins.workers_layout import FLAGS, Layout, checked, pick
+from memfit.dropins.workers.channel import Channel
+from memfit.dropins.workers.envs import REWARD_SENT, STYLES, Envs, reward_kind
+from memfit.dropins.workers.layout import FLAGS, Layout, checked, pick
 
 # Kinds of messages to a worker ...
 STEP, STEP_ANY, ACTIONS, RESET, CALL, MEMORY, SYNC, CLOSE = range(8)

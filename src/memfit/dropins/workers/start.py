@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from memfit.dropins.shared_key import run_token
-from memfit.dropins.workers_channel import Channel, Late, pair
-from memfit.dropins.workers_template import DONE, DROP, FORK, LOAD, STATUS
+from memfit.dropins.sharing.key import run_token
+from memfit.dropins.workers.channel import Channel, Late, pair
+from memfit.dropins.workers.template import DONE, DROP, FORK, LOAD, STATUS
 from memfit.errors import MemfitError, TargetFailed, UsageError
 
 # Larger arrays that factories hold lie in memory once, read-only, for all workers.
 SHARED_FROM = 64 << 10
 _ALIGN = 64
-_ALWAYS = ("numpy", "gymnasium", "gymnasium.wrappers", "memfit.dropins.workers_loop")
+_ALWAYS = ("numpy", "gymnasium", "gymnasium.wrappers", "memfit.dropins.workers.loop")
 # Longer pickles hold data, in which no names are looked for.
 _NAMES_WITHIN = 8 << 20
 
@@ -46,7 +46,7 @@ class Template:
         ours, theirs = pair()
         code = (
             f"import sys; sys.path[:] = {sys.path!r}; sys.argv[:] = {sys.argv!r}; "
-            "from memfit.dropins.workers_template import main; "
+            "from memfit.dropins.workers.template import main; "
             f"main({theirs.fileno()}, {os.getpid()})"
         )
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from memfit.dropins.microbatch_size import checked_size
+from memfit.dropins.updates.size import checked_size
 from memfit.errors import UsageError
 
 REDUCTIONS = ("mean", "sum")

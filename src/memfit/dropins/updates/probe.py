@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from memfit.dropins.accumulate_gradients import part_of, samples_in
-from memfit.dropins.microbatch_size import (
+from memfit.dropins.updates.accumulation import part_of, samples_in
+from memfit.dropins.updates.size import (
     UpdateBytes,
     checked_limit,
     evenly,

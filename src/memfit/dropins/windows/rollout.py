@@ -15,10 +15,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.buffers import BaseBuffer, DictRolloutBuffer, RolloutBuffer
 
-from memfit.dropins.pool import Pool
-from memfit.dropins.sb3 import SINGLE, Windowed, Windows, make_tracks, no_shape
-from memfit.dropins.track import Storage, Track
-from memfit.dropins.windowed import WindowArray
+from memfit.dropins.windows.pool import Pool
+from memfit.dropins.windows.sb3 import SINGLE, Windowed, Windows, make_tracks, no_shape
+from memfit.dropins.windows.track import Storage, Track
+from memfit.dropins.windows.windowed import WindowArray
 from memfit.errors import UsageError
 
 Array = NDArray[Any]

@@ -1,0 +1,1 @@
+"""Read-only data of which there is one copy for all processes."""

@@ -1,0 +1,1 @@
+"""The gradient of a large batch from small ones."""
