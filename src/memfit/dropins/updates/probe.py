@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from memfit.dropins.settings import give_back_large_blocks, trim
 from memfit.dropins.updates.accumulation import part_of, samples_in
 from memfit.dropins.updates.size import (
     UpdateBytes,
@@ -19,7 +20,6 @@ from memfit.dropins.updates.size import (
     evenly,
     largest_fitting,
 )
-from memfit.dropins.settings import give_back_large_blocks, trim
 from memfit.errors import Unsupported, UsageError
 from memfit.units import format_bytes
 

@@ -23,8 +23,8 @@ from stable_baselines3.common.vec_env.base_vec_env import (
     VecEnvStepReturn,
 )
 
-from memfit.dropins.workers.pool import Pool
 from memfit.dropins.workers.envs import REWARD_SENT, REWARD_TYPES
+from memfit.dropins.workers.pool import Pool
 from memfit.errors import TargetFailed, UsageError
 
 TIMEOUT = 600.0

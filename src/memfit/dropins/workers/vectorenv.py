@@ -20,9 +20,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_differing_spaces, batch_space, iterate
 from numpy.typing import NDArray
 
-from memfit.dropins.workers.pool import Pool
 from memfit.dropins.workers.envs import REWARD_SENT
 from memfit.dropins.workers.layout import ARRAYS
+from memfit.dropins.workers.pool import Pool
 from memfit.errors import TargetFailed, UsageError
 
 TIMEOUT = 600.0
