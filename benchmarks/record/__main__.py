@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import Any
 
 import psutil
@@ -53,8 +54,8 @@ def cost() -> None:
             keep(RESULTS, "cost", found)
 
 
-def _in_turns(options: Sequence[int], *, recording: bool) -> list[list[float]]:
-    """Seconds of each iteration by turns, the recorder running in the first and every other."""
+def _in_turns(options: Sequence[int], *, recording: bool) -> list[tuple[float, int]]:
+    """Median seconds of an iteration, and how many, by turns; it is recorded in every other."""
     words = [str(word) for word in (SECONDS, *options)]
     with tempfile.TemporaryDirectory() as folder:
         command = [*RUN, "-o", f"{folder}/run.db", "--limit", "16GiB", "--", sys.executable]
@@ -85,7 +86,7 @@ def _in_turns(options: Sequence[int], *, recording: bool) -> list[list[float]]:
         inside = turn >= 0 and turn + 1 < len(turns) and other < turns[turn + 1]
         if inside and one > turns[turn] + 0.02:
             found[turn].append(other - one)
-    return found
+    return [(round(median(turn), 6) if turn else 0.0, len(turn)) for turn in found]
 
 
 def kills() -> None:
@@ -207,7 +208,7 @@ def sweep() -> None:
     before = room[0]
     watcher = threading.Thread(target=look)
     watcher.start()
-    drone = [sys.executable, "-m", "memfit.systems.drone", "--as-described", "--iterations", "1"]
+    drone = [sys.executable, "-m", "memfit.systems.drone", "--as-described", "--iterations", "2"]
     command = [
         *(sys.executable, "-m", "memfit", "sweep", "drone.toml", "--over", "agents=25..800"),
         *("--limit", "4GiB", "--fresh", "--format", "json", "--on", "4GiB", "--on", "16GiB", "--"),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from statistics import mean, median
+from statistics import mean
 from typing import Any
 
 GIB, MIB = 2**30, 2**20
@@ -34,7 +34,7 @@ def _met(yes: bool) -> str:
     return "met" if yes else "MISSED"
 
 
-def _cost(found: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> str:
+def _cost(found: Mapping[str, Mapping[str, Sequence[tuple[float, int]]]]) -> str:
     lines = [
         "## What recording costs",
         "",
@@ -54,19 +54,21 @@ def _cost(found: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> str:
             more, low, high = _more(ways[way])
             cells.append(f"{more:+.1%} ({low:+.1%} to {high:+.1%})")
             worst = max(worst, more) if way == "recorded" else worst
-        lines.append(f"| {name} | {sum(map(len, ways['recorded'])):,} | {cells[0]} | {cells[1]} |")
+        count = sum(count for _, count in ways["recorded"])
+        lines.append(f"| {name} | {count:,} | {cells[0]} | {cells[1]} |")
     verdict = f"worst {worst:+.1%}: {_met(worst <= MOST)}"
     lines += ["", f"Asked: at most {MOST:.0%} ({verdict}).\n"]
     return "\n".join(lines)
 
 
-def _more(turns: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+def _more(turns: Sequence[tuple[float, int]]) -> tuple[float, float, float]:
     """By how much the first and every other turn is longer than its neighbours; 90 % interval."""
     draw = Random(0)
+    times = [time for time, _ in turns]
     ratios = [
-        median(turns[i]) / mean([median(turns[i - 1]), median(turns[i + 1])]) - 1
+        times[i] / mean([times[i - 1], times[i + 1]]) - 1
         for i in range(2, len(turns) - 1, 2)
-        if turns[i - 1] and turns[i] and turns[i + 1]
+        if times[i - 1] and times[i] and times[i + 1]
     ]
     drawn = sorted(_middle(draw.choices(ratios, k=len(ratios))) for _ in range(1000))
     return _middle(ratios), drawn[50], drawn[949]

@@ -80,7 +80,7 @@ def sweep(
       memfit sweep train.py --over envs=1..64 -- --num-envs {envs}
       memfit sweep --over agents=100,1000,5000 -- python train.py --agents {agents}
       memfit sweep drone.toml --over agents=10..1000 --limit 4GiB -- \\
-          python -m memfit.systems.drone --as-described --iterations 1 --agents {agents}
+          python -m memfit.systems.drone --as-described --iterations 2 --agents {agents}
 
     Exit code 0: measured. 1: the command itself failed. 2: bad usage or input.
     """
