@@ -12,8 +12,10 @@ from hypothesis import settings
 # A busy machine is slow, which is no failure.
 settings.register_profile("memfit", deadline=None)
 settings.load_profile("memfit")
-# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that.
+# A shell starts what runs in the background with Ctrl-C ignored, nohup ignores SIGHUP, and children
+# inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
