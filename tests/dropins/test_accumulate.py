@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memfit.dropins import accumulate, fit_micro_batch, micro_batches
 from memfit.errors import Unsupported, UsageError
 
-Pair = namedtuple("Pair", ["x", "y"])  # noqa: PYI024: users have such batches
+Pair = namedtuple("Pair", ["x", "y"])
 STRUCTURES = {
     "tuple": lambda x, y: (x, y),
     "list": lambda x, y: [x, y],

@@ -102,12 +102,7 @@ def test_without_a_place_nothing_is_left_behind(tmp_path: Path) -> None:
 
 def test_a_recorder_that_is_held_still_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
-    code = "import time\nfor _ in range(60):\n    time.sleep(.05)"
-    command = python(code, sys.executable, "-m", "memfit", "run", "-q", "-o", str(path), "--")
-    recorder = subprocess.Popen(command)
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not (path.exists() and _count(path) >= 1):
-        time.sleep(0.05)
+    recorder = _recording(path, "import time\nfor _ in range(60):\n    time.sleep(.05)", readings=1)
     for number in (signal.SIGSTOP, signal.SIGCONT) * 2:
         recorder.send_signal(number)
         time.sleep(0.5)
@@ -119,11 +114,7 @@ def test_a_recorder_that_is_held_still_goes_on(tmp_path: Path) -> None:
 def test_a_kill_loses_nothing_that_was_recorded(who: str, tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     code = "import time\nk = []\nwhile True:\n    k.append(bytearray(2**20))\n    time.sleep(.01)"
-    command = python(code, sys.executable, "-m", "memfit", "run", "-q", "-o", str(path), "--")
-    recorder = subprocess.Popen(command)
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not (path.exists() and _count(path) >= 4):
-        time.sleep(0.05)
+    recorder = _recording(path, code, readings=4)
     children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split()
     before = _count(path)
     for pid in {"recorder": [recorder.pid], "target": children}.get(who, [recorder.pid, *children]):
@@ -133,6 +124,16 @@ def test_a_kill_loses_nothing_that_was_recorded(who: str, tmp_path: Path) -> Non
     assert len(trace.readings) >= before >= 4
     for pid in children:  # nothing goes on unseen
         assert _ends(int(pid))
+
+
+def _recording(path: Path, code: str, *, readings: int) -> subprocess.Popen[bytes]:
+    """A recorder of some code that has taken so many readings."""
+    command = python(code, sys.executable, "-m", "memfit", "run", "-q", "-o", str(path), "--")
+    recorder = subprocess.Popen(command)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not (path.exists() and _count(path) >= readings):
+        time.sleep(0.05)
+    return recorder
 
 
 def _count(path: Path) -> int:

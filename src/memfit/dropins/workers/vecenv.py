@@ -24,13 +24,14 @@ from stable_baselines3.common.vec_env.base_vec_env import (
 )
 
 from memfit.dropins.workers.envs import REWARD_SENT, REWARD_TYPES
+from memfit.dropins.workers.figures import Figures
 from memfit.dropins.workers.pool import Pool
 from memfit.errors import TargetFailed, UsageError
 
 TIMEOUT = 600.0
 
 
-class LightVecEnv(VecEnv):
+class LightVecEnv(Figures, VecEnv):
     """Steps envs in light worker processes.
 
     `workers` is the number of processes (default: one a processor), `preload` names modules
@@ -63,26 +64,6 @@ class LightVecEnv(VecEnv):
     @property
     def closed(self) -> bool:
         return self._pool.stopped
-
-    @property
-    def shared_nbytes(self) -> int:
-        """Bytes of the shared memory, for all slots of observations."""
-        return self._pool.slots.layout.nbytes
-
-    @property
-    def copies(self) -> int:
-        """How often observations were copied, since those before were all still held."""
-        return self._pool.slots.copies
-
-    @property
-    def pids(self) -> list[int]:
-        """The process ids of the workers."""
-        return [worker.pid for worker in self._pool.workers]
-
-    @property
-    def late_imports(self) -> list[str]:
-        """Modules that envs imported in the workers: with preload= they would be shared."""
-        return self._pool.late_imports
 
     def step_async(self, actions: NDArray[Any]) -> None:
         """Let all envs take a step."""

@@ -21,6 +21,7 @@ from gymnasium.vector.utils import batch_differing_spaces, batch_space, iterate
 from numpy.typing import NDArray
 
 from memfit.dropins.workers.envs import REWARD_SENT
+from memfit.dropins.workers.figures import Figures
 from memfit.dropins.workers.layout import ARRAYS
 from memfit.dropins.workers.pool import Pool
 from memfit.errors import TargetFailed, UsageError
@@ -30,7 +31,7 @@ _OWN_WAYS = ("reset", "step", "close")
 Step = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
-class LightVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
+class LightVectorEnv(Figures, VectorEnv[Any, Any, NDArray[Any]]):
     """Steps envs in light worker processes.
 
     `workers`, `preload` and `timeout` are as for LightVecEnv, the others as for AsyncVectorEnv.
@@ -99,26 +100,6 @@ class LightVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         if i in told:
             return told[i]
         return told[max(w.first for w in self._pool.workers if w.first <= i)]
-
-    @property
-    def shared_nbytes(self) -> int:
-        """Bytes of the shared memory, for all slots of observations."""
-        return self._pool.slots.layout.nbytes
-
-    @property
-    def copies(self) -> int:
-        """How often observations were copied, since those before were all still held."""
-        return self._pool.slots.copies
-
-    @property
-    def pids(self) -> list[int]:
-        """The process ids of the workers."""
-        return [worker.pid for worker in self._pool.workers]
-
-    @property
-    def late_imports(self) -> list[str]:
-        """Modules that envs imported in the workers: with preload= they would be shared."""
-        return self._pool.late_imports
 
     @property
     def np_random_seed(self) -> Any:
