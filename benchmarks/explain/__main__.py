@@ -59,8 +59,6 @@ def thousand() -> None:
     found["alone"].append(train(explanations=0))
     found["watched"] = train(explanations=EXPLANATIONS)
     keep(RESULTS, "thousand", found)
-    found["alone"].append(train(explanations=0))
-    keep(RESULTS, "thousand", found)
     found["listened"] = train(explanations=ASKED_INSIDE, inside=True)
     keep(RESULTS, "thousand", found)
 
