@@ -98,12 +98,14 @@ def _told(told: Told, pots: _Pots) -> Iterator[Holder]:
 
 def _tensors(native: Native, told: Told | None, pots: _Pots, pid: int) -> Iterator[Holder]:
     """Tensors that the process did not tell of: no Python object holds them."""
-    known = sorted(start for a in told.arrays for start, _ in a.blocks) if told else []
-    others = [
-        (start, size, resident)
-        for start, size, resident in native.tensors
-        if bisect_left(known, start) == bisect_left(known, start + size)
-    ]
+    known = sorted(block for a in told.arrays for block in a.blocks) if told else []
+    others = []
+    for start, size, resident in native.tensors:
+        # What was told of this place is another's, and may have been less by then.
+        inside = known[bisect_left(known, (start, 0)) : bisect_left(known, (start + size, 0))]
+        rest = resident - sum(amount for _, amount in inside)
+        if rest >= Native.LEAST_TENSOR:
+            others.append((start, size, rest))
     if not others:
         return
     yield Holder(

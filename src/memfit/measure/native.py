@@ -87,15 +87,13 @@ def _followed(heap: Span, maps: Sequence[Mapping], pages: Pagemap, memory: Memor
     owned = np.bincount(
         owner[blocks.in_use] + 1, weights=blocks.sizes[blocks.in_use], minlength=len(names) + 1
     )
-    tensors_at = [
-        *zip(blocks.offsets[numbers] + heap[0], blocks.sizes[numbers], strict=True),
-        *_own_mappings(blocks.words_of(tensors), maps, pages, memory),
-    ]
+    places = (blocks.offsets[numbers] + heap[0]).tolist()
+    in_heap = zip(places, blocks.sizes[numbers].tolist(), strict=True)
     return Native(
         libraries={name: int(owned[i + 1]) for i, name in enumerate(names) if owned[i + 1]},
-        tensors=tuple(
-            (int(start), int(size), pages.resident(int(start), int(start + size)))
-            for start, size in tensors_at
+        tensors=(
+            *((start, size, pages.resident(start, start + size)) for start, size in in_heap),
+            *_own_mappings(blocks.words_of(tensors), maps, pages, memory),
         ),
         free=sum(
             pages.resident(int(start), int(start + size))
@@ -121,7 +119,7 @@ def _beginning_in(blocks: _Blocks, library: Sequence[Mapping]) -> Indices:
 
 def _own_mappings(
     words: Words, maps: Sequence[Mapping], pages: Pagemap, memory: Memory
-) -> Iterator[tuple[int, int]]:
+) -> Iterator[tuple[int, int, int]]:
     """Large blocks that are mappings of their own, to which some of these words point."""
     import numpy as np
 
@@ -130,16 +128,20 @@ def _own_mappings(
     at = np.searchsorted(starts, words, side="right") - 1
     for word, i in sorted({(int(w), int(i)) for w, i in zip(words, at, strict=True) if i >= 0}):
         mapping, head = nameless[i], word - _HEAD
-        if not mapping.start <= head < mapping.end or not pages.resident(head, word):
+        if not mapping.start <= head < mapping.end:
             continue
         # Before its numbers such a block says what was left out to align them, and its size.
-        said = np.frombuffer(memory.read(head, _HEAD), dtype=np.uint64)
-        if len(said) != 2 or not int(said[1]) & _OWN_MAPPING:
+        gone = not pages.resident(head, word)
+        said = np.frombuffer(b"" if gone else memory.read(head, _HEAD), dtype=np.uint64)
+        if len(said) == 2 and int(said[1]) & _OWN_MAPPING:
+            start, size = head - int(said[0]), int(said[0]) + (int(said[1]) & ~_FLAGS)
+        elif gone and head - mapping.start < PAGE:  # given back by now: it was all of it
+            start, size = mapping.start, mapping.reserved
+        else:
             continue
-        start, size = head - int(said[0]), int(said[0]) + (int(said[1]) & ~_FLAGS)
         whole = start % PAGE == 0 and size % PAGE == 0 and start >= mapping.start
         if whole and Native.LEAST_TENSOR <= size <= mapping.end - start:
-            yield start, size
+            yield start, size, mapping.rss if gone else pages.resident(start, start + size)
 
 
 def _from(blocks: Indices, first: Indices, to: Indices) -> Indices:
