@@ -131,7 +131,7 @@ _SYSTEMS = {
             knob="n_envs",
             options=(
                 *("--n-envs", "{value}", "--as-described"),
-                *("--steps", "2048", "--epochs", "1", "--quiet"),
+                *("--steps", "1024", "--epochs", "1", "--quiet"),
             ),
             values=(2, 8),
         ),
@@ -139,8 +139,8 @@ _SYSTEMS = {
             name="made to fit",
             spec="ninja-fit.toml",
             knob="n_envs",
-            # Three rollouts of the larger one: malloc keeps what the first update has freed.
-            options=("--n-envs", "{value}", "--steps", "6144", "--epochs", "1", "--quiet"),
+            # Two rollouts of the larger one: malloc keeps what the first update has freed.
+            options=("--n-envs", "{value}", "--steps", "4096", "--epochs", "1", "--quiet"),
             values=(8, 32),
         ),
     ),
