@@ -161,9 +161,8 @@ class Child:
             self.skipped.append(weakref.ref(model))
             raise hooks.SkipLearn
         stopped = self.meter.now()
-        look = self.rehearse if self.job.get("scales") else self.survey
-        if self.job.get("observe"):
-            look = self.rehearse_all
+        rehearsed = self.job.get("scales") or self.job.get("observe")
+        look = self.rehearse if rehearsed else self.survey
         try:
             fields = look(model, total_timesteps, callback, rest, stopped)
         except BaseException as error:  # noqa: BLE001 - whatever its own code raises is the answer
@@ -177,12 +176,8 @@ class Child:
         """A plain torch run is here where a script would begin to learn."""
         stopped = self.meter.now()
         try:
-            look = self.rehearse_program if self.job.get("scales") else self.survey_program
-            if self.job.get("observe"):
-                from memfit.formulas.torch import scale
-
-                self.job["scales"] = [{"batch": 1, "rows": scale(program.facts)}]
-                look = self.rehearse_program
+            rehearsed = self.job.get("scales") or self.job.get("observe")
+            look = self.rehearse_program if rehearsed else self.survey_program
             fields = look(program, stopped)
         except BaseException as error:  # noqa: BLE001 - whatever its own code raises is the answer
             if self.job["kind"] == "spec" and failure.passed_through(error, "program.py"):
@@ -207,14 +202,14 @@ class Child:
         return {"spec": asdict(spec), "readings": asdict(readings)}
 
     def rehearse_program(self, program: Any, stopped: int) -> dict[str, Any]:
-        """Peaks of a plain torch run at the scales that the job asks for, smallest first."""
+        """Peaks of a plain torch run at the scales that the job asks for, or at its own."""
         from memfit.formulas import torch as formulas
         from memfit.measure.torch_rehearsal import TorchRehearsal
         from memfit.measure.torch_survey import Sizes
 
         rehearsal = TorchRehearsal(program, self.job["seconds"])
         rehearsed = []
-        for scale in self.job["scales"]:
+        for scale in self.job.get("scales") or [{"rows": formulas.scale(program.facts)}]:
             at = formulas.knobs_at(program.facts, scale["rows"])
             moments = rehearsal.run(Sizes.of(formulas.sizes(program.facts, at)))
             rehearsed.append({**scale, "moments": moments})
@@ -259,23 +254,6 @@ class Child:
             readings["pickled_copies"] = pickled_copies(Path(self.job["scratch"]))
         return {"spec": asdict(spec), "readings": readings}
 
-    def rehearse_all(
-        self,
-        model: Any,
-        total_timesteps: int | None,
-        callback: Any,
-        rest: Callable[..., Any],
-        stopped: int,
-    ) -> dict[str, Any]:
-        """A rehearsal of an off-policy run with its replay buffer as full as it will be."""
-        from memfit.formulas.arrays import filled_rows
-        from memfit.sources import sb3
-
-        spec = sb3.read(model, total_timesteps, callback)
-        full = filled_rows(spec).evaluate(spec.knobs)
-        self.job["scales"] = [{"batch": int(model.batch_size), "rows": full}]
-        return self.rehearse(model, total_timesteps, callback, rest, stopped)
-
     def rehearse(
         self,
         model: Any,
@@ -284,7 +262,8 @@ class Child:
         rest: Callable[..., Any],
         stopped: int,
     ) -> dict[str, Any]:
-        """Peaks of a rehearsal at the scales that the job asks for, smallest first."""
+        """Peaks of a rehearsal at the scales that the job asks for, smallest first, or in full."""
+        from memfit.formulas.arrays import filled_rows
         from memfit.measure.full_size import FullSize, Scale
         from memfit.measure.rehearsal import Sb3Rehearsal
         from memfit.sources import sb3
@@ -300,8 +279,9 @@ class Child:
             Path(self.job["scratch"]),
             self.job["seconds"],
         )
+        whole = {"batch": model.batch_size, "rows": filled_rows(spec).evaluate(spec.knobs)}
         rehearsed = []
-        for scale in self.job["scales"]:
+        for scale in self.job.get("scales") or [whole]:
             moments = full.run(Scale(**scale), sb3.eval_env(callback), saves)
             rehearsed.append({**scale, "moments": moments})
         return {"rehearsed": rehearsed}

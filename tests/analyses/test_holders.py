@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from memfit.analyses.holders import deal, kind_of
 from memfit.analyses.layers import grown, named_share, tree_ledger
-from memfit.model import HeldArrays, HeldObjects, Kind, Layer, Part, ProcessView, Told
+from memfit.inside import blocks
+from memfit.model import HeldArrays, HeldObjects, Kind, Layer, Native, Part, ProcessView, Told
 
 LAYERS = (Layer.OBJECTS, Layer.HEAP, Layer.ARENAS, Layer.BLOCKS, Layer.LIBRARIES, Layer.UNKNOWN)
 AMOUNTS = st.integers(0, 10**9)
@@ -162,3 +163,7 @@ def test_workers_are_summed_by_layer_and_small_libraries_together() -> None:
     ledger = tree_ledger([main, *workers])
     rows = {c.name: ledger.bytes_of(c) for c in ledger.components}
     assert rows == {"libraries.other": 33, "workers.malloc_heap": 100}
+
+
+def test_processes_and_readers_from_outside_call_the_same_blocks_large() -> None:
+    assert Native.LEAST_TENSOR == blocks.LARGE

@@ -43,6 +43,11 @@ def runner_of(
     is_spec = target is not None and Path(target).suffix == _SPEC
     if target is not None and not (is_spec and command):
         return _Target(str(target), tuple(command), knob, values[0])
+    if not command:
+        raise UsageError(
+            "nothing to measure: give a target, as in: memfit sweep train.py --over n_envs=1,10, "
+            "or a command after --"
+        )
     hole = f"{{{knob}}}"
     if not any(hole in word for word in command):
         raise UsageError(

@@ -22,6 +22,7 @@ Watching = Callable[[SweepStep], None]
 # The share of this machine's memory that a measured program may take.
 _ROOM = 0.9
 _LARGEST = 2**40
+_KEPT = 1  # of runs that are kept; another where points have other fields
 
 
 def sweep(
@@ -59,7 +60,8 @@ def sweep(
     used = Limit(bytes=room, source=f"{_ROOM:.0%} of {found.source}")
     if limit is not None and limit < room:
         used = Limit(bytes=limit, source="--limit")
-    kept = Kept({**runner.facts, "knob": knob, "limit": used.bytes, "timeout": timeout})
+    settings = {"knob": knob, "limit": used.bytes, "timeout": timeout, "schema": _KEPT}
+    kept = Kept({**runner.facts, **settings})
     if fresh:
         kept.forget()
     points: list[Point] = []

@@ -7,9 +7,6 @@ from collections.abc import Callable
 
 from memfit.errors import MemfitError
 from memfit.model import SweepStep
-from memfit.units import format_bytes
-
-_CELLS = 24
 
 
 def report(error: MemfitError) -> None:
@@ -38,19 +35,13 @@ def bar(*, quiet: bool) -> Callable[[SweepStep], None] | None:
     moves = sys.stderr.isatty()
 
     def show(step: SweepStep) -> None:
+        from memfit.render import sweep_line
+
         ended = step.outcome is not None
-        done = step.number if ended else step.number - 1
-        filled = _CELLS * done // step.of
-        cells = f"[{'#' * filled}{'-' * (_CELLS - filled)}] "
-        what = step.outcome.value if step.outcome is not None else "running"
-        text = (
-            f"memfit: {cells if moves else ''}run {step.number} of {step.of}: {step.knob} "
-            f"{step.value:,}, {what}, {format_bytes(step.peak_bytes)}, {step.seconds:.0f} s"
-        )
         if moves:
-            sys.stderr.write(f"\r\033[K{text}" + ("\n" if ended else ""))
+            sys.stderr.write(f"\r\033[K{sweep_line(step, bar=True)}" + ("\n" if ended else ""))
         elif ended:
-            sys.stderr.write(f"{text}\n")
+            sys.stderr.write(f"{sweep_line(step, bar=False)}\n")
         sys.stderr.flush()
 
     return show

@@ -26,7 +26,7 @@ def sweep(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TARGET]",
+            metavar="TARGET",
             help="A training script, a run spec (run.toml), or package.module:factory. Without "
             "one, the command after -- is measured.",
             show_default=False,

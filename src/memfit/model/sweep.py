@@ -32,6 +32,13 @@ class Point:
     def bytes_each(self) -> int:
         return self.peak_bytes // self.value
 
+    @property
+    def plan_error(self) -> float | None:
+        """By what share the plan is above the measured peak; None where one of them is missing."""
+        if self.planned_bytes is None or self.outcome is not Outcome.DONE:
+            return None
+        return self.planned_bytes / max(1, self.peak_bytes) - 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Line:

@@ -90,6 +90,13 @@ class Trace:
     def peak(self) -> Reading | None:
         return max(self.readings, key=lambda r: r.bytes, default=None)
 
+    @property
+    def limit_share(self) -> float | None:
+        """The peak as a share of the limit; None where there is no limit or no reading."""
+        if self.limit is None or self.peak is None:
+            return None
+        return self.peak.bytes / self.limit.bytes
+
     def phase_at(self, seconds: float) -> str:
         """The phase that the run itself told last before a time; empty where it told none."""
         phases = [e for e in self.events if e.kind is EventKind.PHASE and e.seconds <= seconds]

@@ -8,7 +8,7 @@ from memfit.render.explain_json import explain_json
 from memfit.render.markdown import to_markdown
 from memfit.render.plan import plan_blocks
 from memfit.render.plan_json import plan_json
-from memfit.render.sweep import sweep_blocks, sweep_json
+from memfit.render.sweep import sweep_blocks, sweep_json, sweep_line
 from memfit.render.terminal import to_terminal
 from memfit.render.trace import forecast_text, live_line, trace_blocks, trace_json, trace_summary
 from memfit.render.watch import frame_blocks, frame_line
@@ -36,6 +36,7 @@ __all__ = [
     "plan_json",
     "sweep_blocks",
     "sweep_json",
+    "sweep_line",
     "system_demo_blocks",
     "system_demo_json",
     "to_markdown",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from memfit.model import Outcome, Point, Sweep
+from memfit.model import Outcome, Point, Sweep, SweepStep
 from memfit.render.blocks import Block, Column, Heading, Table, Text, Tone
 from memfit.units import format_bytes
+
+_CELLS = 24
 
 
 def sweep_blocks(sweep: Sweep) -> list[Block]:
@@ -63,6 +65,18 @@ def sweep_blocks(sweep: Sweep) -> list[Block]:
     return blocks + [Text(text=f"note: {note}", tone=Tone.MUTED) for note in sweep.notes]
 
 
+def sweep_line(step: SweepStep, *, bar: bool) -> str:
+    """Where a sweep is, in one line."""
+    ended = step.outcome is not None
+    done = _CELLS * (step.number if ended else step.number - 1) // step.of
+    cells = f"[{'#' * done}{'-' * (_CELLS - done)}] " if bar else ""
+    what = "running" if step.outcome is None else step.outcome.value
+    return (
+        f"memfit: {cells}run {step.number} of {step.of}: {step.knob} {step.value:,}, {what}, "
+        f"{format_bytes(step.peak_bytes)}, {step.seconds:.0f} s"
+    )
+
+
 def _what(sweep: Sweep) -> str:
     command = shlex.join(sweep.command)
     if not sweep.target:
@@ -82,9 +96,11 @@ def _row(point: Point, *, planned: bool) -> tuple[str, ...]:
     peak = format_bytes(point.peak_bytes)
     beside: tuple[str, ...] = ()
     if planned:
-        told = point.planned_bytes
-        error = "" if told is None or over else f"{told / max(1, point.peak_bytes) - 1:+.1%}"
-        beside = ("" if told is None else format_bytes(told), error)
+        told, error = point.planned_bytes, point.plan_error
+        beside = (
+            "" if told is None else format_bytes(told),
+            "" if error is None else f"{error:+.1%}",
+        )
     return (
         f"{point.value:,}",
         f"over {peak}" if over else peak,

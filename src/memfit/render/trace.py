@@ -60,19 +60,17 @@ def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Blo
         named = ", ".join(f"{name} {format_bytes(amount)}" for name, amount in rows[:4])
         blocks.append(Text(text=f"largest rows: {named}", tone=Tone.MUTED))
     blocks += [Text(text=e.text, tone=Tone.BAD) for e in trace.events if e.kind in BAD]
-    blocks.append(Text(text=f"verdict: {_verdict(trace, peak, forecast)}"))
+    blocks.append(Text(text=f"verdict: {_verdict(trace, forecast)}"))
     if place:
         blocks.append(Text(text=f"recorded in {place}: memfit explain {place}", tone=Tone.MUTED))
     return blocks
 
 
-def _verdict(trace: Trace, peak: Reading, forecast: Forecast) -> str:
+def _verdict(trace: Trace, forecast: Forecast) -> str:
     """Whether it stayed within its limit, and how its memory went on at its end."""
     parts = []
-    if trace.limit is not None:
-        share = f"{peak.bytes / trace.limit.bytes:.0%} of it"
-        within = peak.bytes <= trace.limit.bytes
-        parts.append(f"within its limit ({share})" if within else f"over its limit ({share})")
+    if (share := trace.limit_share) is not None:
+        parts.append(f"{'within' if share <= 1 else 'over'} its limit ({share:.0%} of it)")
     growth = forecast_text(forecast)
     parts.append("too short to tell growth" if forecast.growth is Growth.UNKNOWN else growth)
     return "; ".join(parts)

@@ -16,8 +16,8 @@ from typing import Any
 
 N_ENVS = "n_envs"
 CHANGEABLE = (
-    *("n_steps", "batch_size", "n_epochs", "buffer_size", "learning_starts"),
-    *("gradient_steps", "train_freq"),
+    *("n_steps", "batch_size", "n_epochs"),
+    *("buffer_size", "learning_starts", "gradient_steps"),
 )
 _VEC_ENVS = {
     "stable_baselines3.common.vec_env.dummy_vec_env": "DummyVecEnv",
