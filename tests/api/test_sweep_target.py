@@ -68,7 +68,7 @@ def test_a_script_is_built_with_each_value_and_planned(ppo: Path) -> None:
 
 
 def test_a_script_may_take_the_value_itself(ppo: Path) -> None:
-    result = sweep(["{envs}"], target=ppo, over="envs=2,16")
+    result = sweep(["{envs}"], target=ppo, over="envs=16,64")
     assert result.line is not None and result.line.bytes_per_unit > 1.5 * MIB
     assert result.points[0].planned_bytes is None
     assert any("no setting envs" in note for note in result.notes)
