@@ -82,12 +82,14 @@ def test_a_replay_buffer_is_filled_as_the_run_will_fill_it(tmp_path: Path) -> No
     assert held == pytest.approx(1_999_000 * (2 * 16 + 8 + 12), rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_row_beyond_the_limit(ppo: Path) -> None:
     result = sweep(target=ppo, over="n_envs=2,400,4000", limit=700 * MIB)
     assert [p.outcome for p in result.points] == [Outcome.DONE, Outcome.OUT_OF_MEMORY]
     assert result.points[1].peak_bytes < 900 * MIB
 
 
+@pytest.mark.slow
 def test_a_command_beside_the_spec_that_plans_it(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["sweep", "drone-fit.toml", "--over", "agents=10,20", "-q", "--format", "json"]
     hold = "import sys; block = bytearray(int(sys.argv[1]) * 2**20)"

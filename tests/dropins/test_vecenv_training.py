@@ -69,7 +69,13 @@ RUNS: dict[str, tuple[Any, str, Any, Callable[[Any], Any], dict[str, Any], int]]
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", RUNS)
+# What the other runs have too.
+SLOW = ("PPO", "PPO, Dict", "PPO, normalized", "SAC")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in RUNS]
+)
 def test_parameters_after_twenty_updates_are_the_same(name: str) -> None:
     algorithm, policy, what, wrap, options, steps = RUNS[name]
     found = {}

@@ -105,6 +105,9 @@ block = shared_memory.SharedMemory(create=True, size=117 * 1024)
 shared = np.ndarray((117 * 128,), dtype="f8", buffer=block.buf)
 mapped = mmap.mmap(-1, 118 * 1024)
 over_map = np.frombuffer(mapped, dtype="u1")
+alone = mmap.mmap(-1, 121 * 1024, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+gone = mmap.mmap(-1, 122 * 1024)
+gone.close()
 raw = bytearray(119 * 1024)
 over_raw = np.frombuffer(raw, dtype="u1")
 
@@ -130,6 +133,7 @@ train()
 del shared, over_raw
 block.close()
 block.unlink()
+alone.resize(2 * 121 * 1024)  # nobody looks into it
 print("well")
 """
 
@@ -195,8 +199,15 @@ def test_extents_are_the_memory_itself(answer: Answer) -> None:
 def test_memory_that_is_not_its_own_is_named(answer: Answer) -> None:
     shared = answer.arrays["shared"]
     assert shared["memory"] == "shared" and shared["mapping"].startswith("/dev/shm/")
-    assert answer.arrays["over_map"]["memory"] == "shared"
-    assert answer.nbytes("over_map") == 118 * KIB
+    assert answer.arrays["mapped"]["memory"] == "shared"
+    assert answer.nbytes("mapped") == 118 * KIB
+
+
+def test_a_map_is_told_as_memory(answer: Answer) -> None:
+    row = answer.arrays["alone"]
+    assert (row["nbytes"], row["memory"], row["library"]) == (121 * KIB, "own", "mmap")
+    assert answer.arrays["mapped"]["also"] == ["over_map"]
+    assert "gone" not in answer.arrays
 
 
 def test_an_array_over_bytes_is_no_second_memory(answer: Answer) -> None:

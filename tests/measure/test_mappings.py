@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memfit.measure.elf import zeroed_bytes
-from memfit.measure.mappings import Mapping, Pagemap, mappings, split
+from memfit.measure.mappings import Mapping, Pagemap, Span, apart, mappings, nameless, split
 from memfit.measure.proc import PAGE, rollup
 
 
@@ -41,6 +41,21 @@ def test_all_mappings_add_up_to_the_rollup() -> None:
     total = rollup(os.getpid())
     assert total is not None
     assert abs(summed - total.pss) <= 0.01 * total.pss
+
+
+def test_private_memory_is_listed_at_once() -> None:
+    block, address = own_block(64, 1)
+    assert any(a <= address and address + len(block) <= b for a, b in nameless(os.getpid()))
+
+
+edges = st.lists(st.integers(0, 60), max_size=12, unique=True).map(sorted)
+stretches = edges.map(lambda e: list(zip(e[::2], e[1::2], strict=False)))
+
+
+@given(stretches, stretches)
+def test_what_only_one_of_two_has(some: list[Span], others: list[Span]) -> None:
+    one, two = ({i for a, b in spans for i in range(a, b)} for spans in (some, others))
+    assert apart(some, others) == len(one ^ two)
 
 
 class Nothing:

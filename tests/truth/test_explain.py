@@ -173,6 +173,7 @@ def test_a_rollout_that_never_ends_is_named_by_its_holder() -> None:
     [
         ("numpy_half_filled", "buffer", 80, 82, 200),
         ("numpy_half_filled", "small[*]", 39, 40, 39),
+        ("hugepages", "block", 66, 67, 66),
         ("torch_model", "optimizer exp_avg", 16, 17, 16),
         ("sb3_replay", "model.replay_buffer.observations", 0, 1, 15),
     ],

@@ -16,7 +16,8 @@ MIB = 2**20
 # One run of ppo_picture.py differs from the next by up to 5 %, which is malloc's doing. Its bound
 # is promised for 99 runs of 100, not for this one.
 @pytest.mark.parametrize(
-    ("script", "bounded"), [("ppo_picture.py", False), ("ppo_sensors.py", True)]
+    ("script", "bounded"),
+    [("ppo_picture.py", False), pytest.param("ppo_sensors.py", True, marks=pytest.mark.slow)],
 )
 def test_a_rehearsed_plan_is_nearer(script: str, bounded: bool, tmp_path: Path) -> None:
     answer, _ = kernel.plan(script, "--probe", cwd=tmp_path)

@@ -49,9 +49,15 @@ class Dealt:
     named: int = 0
     private: int = 0
 
+    @property
+    def held_share(self) -> float:
+        """The share of private memory that has a holder's name."""
+        return min(1.0, self.named / max(1, self.private))
 
-def deal(view: ProcessView, told: Told | None, native: Native = Native()) -> Dealt:  # noqa: B008
+
+def deal(view: ProcessView, told: Told | None) -> Dealt:
     """Deal out one process: to what it told, and to the libraries whose data lead to the rest."""
+    native = view.native
     pots = _Pots([part for part in view.parts if part.layer in DEALT])
     dealt = Dealt(private=view.private)
     if told is not None:

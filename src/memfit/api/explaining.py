@@ -12,11 +12,11 @@ from memfit.analyses.holders import Dealt, deal
 from memfit.errors import UsageError
 from memfit.measure import device, limits, tree
 from memfit.measure.inside_view import look_inside
-from memfit.measure.native import follow
-from memfit.model import Explanation, Inside, Ledger, Limit, Native, ProcessView, Told
+from memfit.model import Explanation, Inside, Ledger, Limit, ProcessView, Told
 
 _LEAST_SECONDS = 0.2
 _PATIENCE = 120.0
+_READINGS, _SETTLED = 4, 0.95
 
 
 def explain(
@@ -95,14 +95,34 @@ def _read(
         answer = look_inside(view, duplicates=duplicates, timeout=_PATIENCE)
         if answer is not None:
             told[view.pid] = answer
-    if told:  # telling takes seconds: what is dealt out is what there is now
-        processes = tree.read_tree(pid, children=children)
-    for view in processes:
-        wanted = view.pid in told if native is None else native
-        if view.pid in told or wanted:
-            heap = follow(view.pid) if wanted else Native()
-            dealt[view.pid] = deal(view, told.get(view.pid), heap)
+
+    def followed(pid: int) -> bool:
+        return pid in told if native is None else native
+
+    if told or native:  # telling takes seconds: what is dealt out is what there is now
+        processes = tree.read_tree(pid, children=children, native=followed)
+    for i, view in enumerate(processes):
+        answer = told.get(view.pid)
+        if answer is not None and followed(view.pid):
+            processes[i], dealt[view.pid] = _coherent(view, answer)
+        elif answer is not None or native:
+            dealt[view.pid] = deal(view, answer)
     return _Reading(processes=processes, told=told, dealt=dealt)
+
+
+def _coherent(view: ProcessView, told: Told) -> tuple[ProcessView, Dealt]:
+    """Of a few readings of a busy process, the one whose heap and mappings fit each other best.
+
+    Blocks that come and go while both are read have no holder in that reading.
+    """
+    found = [(view, deal(view, told))]
+    while len(found) < _READINGS and found[-1][1].held_share < _SETTLED:
+        try:
+            view = tree.read_process(view.pid, native=True)
+        except UsageError:  # it has ended
+            break
+        found.append((view, deal(view, told)))
+    return max(found, key=lambda reading: reading[1].held_share)
 
 
 def _inside(reading: _Reading) -> Inside | None:

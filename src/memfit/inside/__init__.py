@@ -16,7 +16,7 @@ also be `"pools"` (no walk) or `"alive"`. The answer is one JSON document:
         count         memory blocks of this holder
         views         further arrays or tensors that only look into these blocks
         dtype, shape  of the largest one
-        library       "numpy" or "torch"
+        library       "numpy", "torch" or "mmap"
         device        "cpu", "cuda:0"
         memory        "own", or "file" or "shared" with the mapping's name in `mapping`
         extents       [[address, bytes], ...] of the blocks of at least 64 KiB, touching ones merged

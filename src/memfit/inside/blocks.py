@@ -1,4 +1,4 @@
-"""The memory behind numpy arrays and torch tensors: each block once, whoever looks into it."""
+"""The memory of numpy arrays, torch tensors and mmaps: each block once, whoever looks into it."""
 
 from __future__ import annotations
 
@@ -70,6 +70,27 @@ class Blocks:
         self.torch: Any = torch
         self.storage: Any = loaded("torch", "_C")
         self.tolist: Any = numpy.__dict__["tolist"] if numpy is not None else None
+
+    def data(self, form: str, found: Any, node: Node, seen: Seen) -> list[Any]:
+        """Note an array, a tensor or a map; returns what else it holds."""
+        if form == "array":
+            return self.array(found, node, seen)
+        return self.tensor(found, node) if form == "tensor" else self.map(found, node)
+
+    def map(self, found: Any, node: Node) -> list[Any]:
+        """Note an mmap. To ask it for a buffer would forbid the target to resize or close it."""
+        import ctypes
+
+        try:
+            nbytes = self.kinds.arrays["map"].__len__(found)
+        except ValueError:  # closed
+            return []
+        start, said = (ctypes.c_size_t * 2).from_address(id(found) + object.__basicsize__)
+        if said == nbytes and start and start % 4096 == 0:
+            block = self.note(start, nbytes, node, "mmap", "cpu", "bytes", (nbytes,))
+            if block is not None:
+                self.holders[id(found)] = block
+        return []
 
     def array(self, found: Any, node: Node, seen: Seen) -> list[Any]:
         """Note a numpy array; returns what else it holds."""

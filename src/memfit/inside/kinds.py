@@ -18,6 +18,9 @@ _HAVE_GC = 1 << 14
 _MANAGED = (1 << 3) | (1 << 4)  # a dictionary or weak references stand before the object
 _GC_HEADER = 16
 
+# Forms of things whose memory is told as blocks.
+DATA = ("array", "tensor", "map")
+
 # Things without anything inside.
 _LEAVES = (
     *(int, float, complex, bool, str, bytes, bytearray, type(None), range, type(...)),
@@ -55,9 +58,9 @@ class Kind:
         self.header = _GC_HEADER * bool(flags & _HAVE_GC) + 16 * bool(flags & _MANAGED)
         self.form = _form(kind, ancestors, arrays)
         # The data of an array is told as memory, not as a Python object.
-        data = self.form in ("array", "tensor")
+        data = self.form in DATA
         self.sizer = object.__sizeof__ if data else _sizer(ancestors)
-        self.holds = self.form not in ("leaf", "array", "tensor")
+        self.holds = self.form not in ("leaf", *DATA)
         self.role = _role(ancestors) if self.form in ("object", "dict", "list") else ""
 
     def size(self, thing: object) -> int:
@@ -77,6 +80,7 @@ class Kinds(dict[type, Kind]):
                 ("scalar", "numpy", "generic"),
                 ("tensor", "torch", "_C.TensorBase"),
                 ("storage", "torch", "UntypedStorage"),
+                ("map", "mmap", "mmap"),
             )
             if (found := loaded(module, path)) is not None
         }
@@ -152,7 +156,7 @@ def _form(kind: type, ancestors: tuple[type, ...], arrays: dict[str, Any]) -> st
     """How to look inside."""
     if kind in _LEAVES:
         return "leaf"
-    for form in ("array", "tensor", "storage"):
+    for form in (*DATA, "storage"):
         if arrays.get(form) in ancestors:
             return "leaf" if form == "storage" else form
     if arrays.get("scalar") in ancestors:

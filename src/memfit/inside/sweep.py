@@ -12,7 +12,7 @@ from typing import Any
 from .blocks import torch_quiet  # noqa: TID252 - also loaded by path, under another name
 from .frames import local_variables  # noqa: TID252
 from .homes import PYTHON, Home, is_run_file  # noqa: TID252
-from .kinds import own_names, package_of, variables_of  # noqa: TID252
+from .kinds import DATA, own_names, package_of, variables_of  # noqa: TID252
 from .pace import Pace  # noqa: TID252
 from .paths import Node  # noqa: TID252
 from .seen import MASK, PIECE  # noqa: TID252
@@ -22,7 +22,7 @@ _BATCH = 64
 _OFTEN = 255  # of so many things, give way after the last
 _MOST_TRACKED = 1_500_000  # reading the collector's list of more holds up the target for long
 # Types of values in modules that a run's object may have without reaching into the library.
-_UNSHARED = ("function", "class", "module", "leaf", "code", "array", "tensor", "skip")
+_UNSHARED = ("function", "class", "module", "leaf", "code", *DATA, "skip")
 
 
 class Sweep(Walk):
@@ -161,10 +161,10 @@ class Sweep(Walk):
                         owner = self.tree.top(other, kind="package")
                         to = self.stacks.setdefault(other, [])
                 self.count(thing, kind, owner)
-                if form == "array":
-                    to.extend(self.blocks.array(thing, owner, self.seen))
-                elif form == "tensor":
+                if form == "tensor":
                     to.extend(t for t in self.blocks.tensor(thing, owner) if add(id(t)))
+                elif form in DATA:
+                    to.extend(self.blocks.data(form, thing, owner, self.seen))
                 elif form == "code":
                     self.whole_code(thing, owner)
                 elif form != "skip":
@@ -227,10 +227,8 @@ class Sweep(Walk):
             self.count(thing, kind, top)
             if kind.form == "code":
                 self.whole_code(thing, top)
-            elif kind.form == "tensor":
-                self.blocks.tensor(thing, top)
-            elif kind.form == "array":
-                self.blocks.array(thing, top, self.seen)
+            elif kind.form in DATA:
+                self.blocks.data(kind.form, thing, top, self.seen)
             elif kind.holds:
                 self.sweep([thing], package, top)
 

@@ -15,7 +15,7 @@ from . import paths  # noqa: TID252 - also loaded by path, under another name
 from .blocks import Blocks  # noqa: TID252
 from .frames import local_variables  # noqa: TID252
 from .homes import homes  # noqa: TID252
-from .kinds import Kind, Kinds, instance_dict, module_of, own_names, slots_of  # noqa: TID252
+from .kinds import DATA, Kind, Kinds, instance_dict, module_of, own_names, slots_of  # noqa: TID252
 from .pace import Pace  # noqa: TID252
 from .paths import Node, Tree  # noqa: TID252
 from .seen import Seen  # noqa: TID252
@@ -65,15 +65,15 @@ class Walk:
             self.classes.append(thing)
             return
         if not self.seen.add(address):
-            if form in ("array", "tensor"):
+            if form in DATA:
                 self.blocks.again(thing, node)
             return
         self.count(thing, kind, node)
-        if form == "array":
-            out.extend((inner, node) for inner in self.blocks.array(thing, node, self.seen))
-        elif form == "tensor":
+        if form == "tensor":
             for gradient in self.blocks.tensor(thing, node):
                 self.enter(gradient, self.tree.child(node, " grad"), out)
+        elif form in DATA:
+            out.extend((inner, node) for inner in self.blocks.data(form, thing, node, self.seen))
         elif kind.holds:
             out.append((thing, node))
 
@@ -128,7 +128,7 @@ class Walk:
         kind = self.kinds[type(thing)]
         form = kind.form
         try:
-            if form == "array":  # a base that another array looks into
+            if form in ("array", "map"):  # a base that another array looks into
                 self.enter(thing, node, out)
             elif form == "dict":
                 self.mapping(thing, node, out)

@@ -17,6 +17,9 @@ _PRESENT = 1 << 63
 _AT_ONCE = 1 << 16  # pages looked up in one read
 
 
+Span = tuple[int, int]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mapping:
     """A stretch of address space: what backs it, and how much of it is in memory, in bytes."""
@@ -98,6 +101,25 @@ def _mapping(head: bytes, amounts: dict[str, int]) -> Mapping:
         path=path,
         **amounts,
     )
+
+
+def nameless(pid: int) -> list[Span]:
+    """The addresses of all private memory that no file backs, which is known at once."""
+    with open(f"/proc/{pid}/maps", "rb") as file:
+        found = [_mapping(line, {}) for line in file]
+    return [(m.start, m.end) for m in found if m.nameless]
+
+
+def apart(some: Sequence[Span], others: Sequence[Span]) -> int:
+    """How many bytes belong to some of these stretches, but not to the others, or vice versa."""
+    edges = [(edge, step) for span in some for edge, step in zip(span, (1, -1), strict=True)]
+    edges += [(edge, step) for span in others for edge, step in zip(span, (2, -2), strict=True)]
+    edges.sort()
+    total = inside = 0
+    for (edge, step), (following, _) in pairwise(edges):
+        inside += step
+        total += following - edge if inside in (1, 2) else 0
+    return total
 
 
 class Pagemap:

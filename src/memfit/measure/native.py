@@ -11,11 +11,12 @@ numbers. So those are found that no Python object knows: what autograd keeps for
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memfit.measure.elf import zeroed_bytes
 from memfit.measure.layers import library_name
-from memfit.measure.mappings import Mapping, Pagemap, mappings, split
+from memfit.measure.mappings import Mapping, Pagemap, Span, split
 from memfit.measure.peek import Memory
 from memfit.measure.proc import PAGE
 from memfit.model import Native
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
     Indices = NDArray[np.int64]
 
-Span = tuple[int, int]
-
 _LARGEST_HEAP = 2**30  # a copy of it is made, and several times as much is worked with
 _HEAD, _LEAST_BLOCK, _FLAGS, _BEFORE_IN_USE = 16, 32, 7, 1
 _OWN_MAPPING = 2
@@ -37,29 +36,31 @@ _INTERPRETER = ("libpython", "python")
 _TENSORS = "libc10"
 
 
-def follow(pid: int) -> Native:
-    """What libraries hold in the main heap; nothing where it cannot be read or is too large."""
-    try:
-        maps = mappings(pid)
-    except OSError:
-        return Native()
+@dataclass(frozen=True, kw_only=True)
+class HeapCopy:
+    """The main heap at one moment, and the mappings at that moment."""
+
+    start: int
+    words: Words
+    maps: Sequence[Mapping]
+
+
+def copy_heap(maps: Sequence[Mapping], pages: Pagemap, memory: Memory) -> HeapCopy | None:
+    """Nothing where there is no heap, or where it cannot be read or is too large."""
     # Several mappings where parts of it were asked to be of huge pages; one after the other.
     edges = [edge for m in maps if m.path == "[heap]" for edge in (m.start, m.end)]
     heap = (min(edges, default=0), max(edges, default=0))
-    pages = Pagemap(pid)
-    try:
-        if not 0 < heap[1] - heap[0] <= _LARGEST_HEAP or not pages.readable:
-            return Native()
-        with Memory(pid) as memory:
-            return _followed(heap, maps, pages, memory)
-    finally:
-        pages.close()
+    if not 0 < heap[1] - heap[0] <= _LARGEST_HEAP or not pages.readable:
+        return None
+    return HeapCopy(start=heap[0], words=_words(heap, pages, memory), maps=maps)
 
 
-def _followed(heap: Span, maps: Sequence[Mapping], pages: Pagemap, memory: Memory) -> Native:
+def follow(heap: HeapCopy, pages: Pagemap, memory: Memory) -> Native:
+    """What libraries hold in the heap, and where tensors have their numbers."""
     import numpy as np
 
-    blocks = _Blocks(heap[0], _words(heap, pages, memory))
+    maps = heap.maps
+    blocks = _Blocks(heap.start, heap.words)
     if not blocks.count:
         return Native()
     first, to = blocks.pointers()
@@ -87,7 +88,7 @@ def _followed(heap: Span, maps: Sequence[Mapping], pages: Pagemap, memory: Memor
     owned = np.bincount(
         owner[blocks.in_use] + 1, weights=blocks.sizes[blocks.in_use], minlength=len(names) + 1
     )
-    places = (blocks.offsets[numbers] + heap[0]).tolist()
+    places = (blocks.offsets[numbers] + heap.start).tolist()
     in_heap = zip(places, blocks.sizes[numbers].tolist(), strict=True)
     return Native(
         libraries={name: int(owned[i + 1]) for i, name in enumerate(names) if owned[i + 1]},
@@ -98,7 +99,7 @@ def _followed(heap: Span, maps: Sequence[Mapping], pages: Pagemap, memory: Memor
         free=sum(
             pages.resident(int(start), int(start + size))
             for start, size in zip(
-                blocks.offsets[:-1][~blocks.in_use] + heap[0],
+                blocks.offsets[:-1][~blocks.in_use] + heap.start,
                 blocks.sizes[~blocks.in_use],
                 strict=True,
             )
@@ -127,21 +128,36 @@ def _own_mappings(
     starts = np.array([m.start for m in nameless], dtype=np.uint64)
     at = np.searchsorted(starts, words, side="right") - 1
     for word, i in sorted({(int(w), int(i)) for w, i in zip(words, at, strict=True) if i >= 0}):
-        mapping, head = nameless[i], word - _HEAD
-        if not mapping.start <= head < mapping.end:
-            continue
-        # Before its numbers such a block says what was left out to align them, and its size.
-        gone = not pages.resident(head, word)
-        said = np.frombuffer(b"" if gone else memory.read(head, _HEAD), dtype=np.uint64)
-        if len(said) == 2 and int(said[1]) & _OWN_MAPPING:
-            start, size = head - int(said[0]), int(said[0]) + (int(said[1]) & ~_FLAGS)
-        elif gone and head - mapping.start < PAGE:  # given back by now: it was all of it
-            start, size = mapping.start, mapping.reserved
-        else:
-            continue
-        whole = start % PAGE == 0 and size % PAGE == 0 and start >= mapping.start
-        if whole and Native.LEAST_TENSOR <= size <= mapping.end - start:
-            yield start, size, mapping.rss if gone else pages.resident(start, start + size)
+        mapping, page = nameless[i], word & -PAGE
+        # Numbers begin behind the head; or, where their holder aligned them himself, near it.
+        for head in (word - _HEAD, page) if page + _HEAD < word else (word - _HEAD,):
+            found = _block_at(head, mapping, pages, memory)
+            if found:
+                yield found
+                break
+
+
+def _block_at(
+    head: int, mapping: Mapping, pages: Pagemap, memory: Memory
+) -> tuple[int, int, int] | None:
+    """The block that is a mapping of its own and has its head here, if there is one."""
+    import numpy as np
+
+    if not mapping.start <= head < mapping.end:
+        return None
+    # The head says what was left out before it to align the numbers, and the size.
+    gone = not pages.resident(head, head + _HEAD)
+    said = np.frombuffer(b"" if gone else memory.read(head, _HEAD), dtype=np.uint64)
+    if len(said) == 2 and int(said[1]) & _OWN_MAPPING:
+        start, size = head - int(said[0]), int(said[0]) + (int(said[1]) & ~_FLAGS)
+    elif gone and head - mapping.start < PAGE:  # given back by now: it was all of it
+        start, size = mapping.start, mapping.reserved
+    else:
+        return None
+    whole = start % PAGE == 0 and size % PAGE == 0 and start >= mapping.start
+    if not whole or not Native.LEAST_TENSOR <= size <= mapping.end - start:
+        return None
+    return start, size, mapping.rss if gone else pages.resident(start, start + size)
 
 
 def _from(blocks: Indices, first: Indices, to: Indices) -> Indices:
@@ -178,8 +194,8 @@ class _Blocks:
         self.offsets = np.array(edges, dtype=np.int64)
         self.count = max(0, len(edges) - 1)
         self.sizes = np.diff(self.offsets)
-        self.in_use = np.ones(self.count, dtype=bool)
-        # Whether a block is in use stands in the next one's head.
+        # Whether a block is in use stands in the next one's head; the last is what is left.
+        self.in_use = np.zeros(self.count, dtype=bool)
         heads = words[self.offsets[1:-1] // 8 + 1] if self.count > 1 else words[:0]
         self.in_use[: len(heads)] = (heads & np.uint64(_BEFORE_IN_USE)) != 0
 
@@ -204,6 +220,8 @@ class _Blocks:
 
         at, to = self._targets(self.words)
         of = np.searchsorted(self.offsets, at * 8, side="right") - 1
+        alive = self.in_use[of]  # what a freed block still says is of no account
+        of, to = of[alive], to[alive]
         order = np.argsort(of, kind="stable")
         first = np.searchsorted(of[order], np.arange(self.count + 1))
         return first, to[order]
@@ -214,7 +232,10 @@ class _Blocks:
         low, high = self.start + _HEAD, self.start + int(self.offsets[-1])
         at = np.flatnonzero((words >= np.uint64(low)) & (words < np.uint64(high)))
         offsets = (words[at] - np.uint64(low)).astype(np.int64)
-        return at, np.searchsorted(self.offsets, offsets, side="right") - 1
+        to = np.searchsorted(self.offsets, offsets, side="right") - 1
+        # malloc's own lists of free blocks point to heads: to the end of the block before.
+        held = offsets + _HEAD != self.offsets[to + 1]
+        return at[held], to[held]
 
 
 def _walk(words: Words) -> Iterator[int]:
@@ -262,9 +283,7 @@ def _words(span: Span, pages: Pagemap, memory: Memory) -> Words:
 
     copy = np.zeros((span[1] - span[0]) // 8, dtype=np.uint64)
     for a, b in pages.present(*span):
-        data = np.frombuffer(memory.read(a, b - a), dtype=np.uint64)
-        at = (a - span[0]) // 8
-        copy[at : at + len(data)] = data
+        memory.read_into(copy[(a - span[0]) // 8 : (b - span[0]) // 8], a)
     return copy
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Memory:
@@ -34,3 +40,9 @@ class Memory:
         except OSError:
             return b""
         return data[: len(data) // 8 * 8]
+
+    def read_into(self, copy: NDArray[np.uint64], address: int) -> None:
+        """Fill an array from an address on, as far as there is something."""
+        if self._file >= 0:
+            with contextlib.suppress(OSError):
+                os.preadv(self._file, [copy.data], address)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from memfit.errors import UsageError
 from memfit.measure import proc
 from memfit.measure.layers import Layers
-from memfit.measure.mappings import Pagemap, mappings
+from memfit.measure.mappings import Mapping, Pagemap, apart, mappings, nameless
+from memfit.measure.native import HeapCopy, copy_heap, follow
 from memfit.measure.peek import Memory
 from memfit.measure.threads import Thread, threads
-from memfit.model import Layer, Part, ProcessView, ThreadPool
+from memfit.model import Layer, Native, Part, ProcessView, ThreadPool
 
 # Settings that decide about memory, where a process's environment has them.
 SETTINGS = (
@@ -25,20 +27,61 @@ SETTINGS = (
     "LD_PRELOAD",
 )
 _KERNEL_THREAD = 0x0020_0000
-_TRIES = 3
+_TRIES = 2  # more
 _SAME = 0.005  # two ways of summing may differ by so much, else the process changed meanwhile
 
 
-def read_tree(pid: int, *, children: bool = True) -> list[ProcessView]:
-    """The process and, where asked for, all below it. Raises UsageError for the process itself."""
+def read_tree(
+    pid: int, *, children: bool = True, native: Callable[[int], bool] = lambda _: False
+) -> list[ProcessView]:
+    """The process and, where asked for, all below it. Raises UsageError for the process itself.
+
+    In those that are to be read `native`, pointers are followed through the heap as well.
+    """
     check_readable(pid)
-    found = [_settled(pid)]
+    found = [read_process(pid, native=native(pid))]
     for child in proc.descendants(pid) if children else ():
         try:
-            found.append(_settled(child))
+            found.append(read_process(child, native=native(child)))
         except UsageError:  # it has ended, or is not ours to read
             continue
     return found
+
+
+def read_process(pid: int, *, native: bool) -> ProcessView:
+    """One process. Raises UsageError where it is gone or may not be read."""
+    pages = Pagemap(pid)
+    try:
+        with Memory(pid) as memory:
+            now = _settled(pid, pages, memory, native=native)
+            own = threads(pid, now.maps, pages)
+            parts = Layers(now.maps, own, pages, memory).parts()
+            followed = follow(now.heap, pages, memory) if now.heap else Native()
+        parts += _rounding(now.total.pss - sum(m.pss for m in now.maps), len(now.maps))
+    except PermissionError:
+        raise UsageError(
+            f"the memory of process {pid} may not be read: run memfit as its user or as root"
+        ) from None
+    except OSError:
+        raise _gone(pid) from None
+    finally:
+        pages.close()
+    stat = _stat_or_gone(pid)
+    return ProcessView(
+        pid=pid,
+        parent=int(stat[1]),
+        name=own[0].name if own else "",
+        command=_command(pid),
+        seconds=_age(int(stat[19])),
+        rss=now.total.rss,
+        pss=now.total.pss,
+        private=sum(m.private for m in now.maps),
+        reserved=sum(m.reserved for m in now.maps),
+        parts=tuple(parts),
+        pools=tuple(_pools(own, [p for p in parts if p.layer is Layer.STACKS])),
+        settings=_settings(pid),
+        native=followed,
+    )
 
 
 def check_readable(pid: int) -> None:
@@ -100,50 +143,38 @@ def _gone(pid: int) -> UsageError:
     )
 
 
-def _settled(pid: int) -> ProcessView:
-    """A reading in which the kernel's own total agrees with the sum of the mappings."""
+@dataclass(frozen=True, kw_only=True)
+class _Snapshot:
+    """What a process had in one moment, as nearly as that can be read without stopping it."""
+
+    maps: Sequence[Mapping]
+    total: proc.Rollup
+    heap: HeapCopy | None
+    moved: int  # bytes that came or went while it was read
+
+
+def _settled(pid: int, pages: Pagemap, memory: Memory, *, native: bool) -> _Snapshot:
+    """The snapshot in which the least came and went; the first that is good enough."""
+    best = _snapshot(pid, pages, memory, native=native)
     for _ in range(_TRIES):
-        view, summed = _view(pid)
-        if abs(view.pss - summed) <= _SAME * view.pss:
+        if best.moved <= _SAME * best.total.pss:
             break
-    return view
+        again = _snapshot(pid, pages, memory, native=native)
+        best = min(best, again, key=lambda snapshot: snapshot.moved)
+    return best
 
 
-def _view(pid: int) -> tuple[ProcessView, int]:
-    pages = Pagemap(pid)
-    try:
-        maps = mappings(pid)
-        total = proc.rollup(pid)
-        if not maps or total is None:
-            raise _gone(pid)
-        own = threads(pid, maps, pages)
-        with Memory(pid) as memory:
-            parts = Layers(maps, own, pages, memory).parts()
-        parts += _rounding(total.pss - sum(m.pss for m in maps), len(maps))
-    except PermissionError:
-        raise UsageError(
-            f"the memory of process {pid} may not be read: run memfit as its user or as root"
-        ) from None
-    except OSError:
-        raise _gone(pid) from None
-    finally:
-        pages.close()
-    stat = _stat_or_gone(pid)
-    view = ProcessView(
-        pid=pid,
-        parent=int(stat[1]),
-        name=own[0].name if own else "",
-        command=_command(pid),
-        seconds=_age(int(stat[19])),
-        rss=total.rss,
-        pss=total.pss,
-        private=sum(m.private for m in maps),
-        reserved=sum(m.reserved for m in maps),
-        parts=tuple(parts),
-        pools=tuple(_pools(own, [p for p in parts if p.layer is Layer.STACKS])),
-        settings=_settings(pid),
-    )
-    return view, sum(m.pss for m in maps)
+def _snapshot(pid: int, pages: Pagemap, memory: Memory, *, native: bool) -> _Snapshot:
+    maps = mappings(pid)
+    total = proc.rollup(pid)
+    if not maps or total is None:
+        raise _gone(pid)
+    moved = abs(total.pss - sum(m.pss for m in maps))
+    heap = None
+    if native:
+        heap = copy_heap(maps, pages, memory)
+        moved += apart([(m.start, m.end) for m in maps if m.nameless], nameless(pid))
+    return _Snapshot(maps=maps, total=total, heap=heap, moved=moved)
 
 
 def _rounding(missing: int, count: int) -> list[Part]:

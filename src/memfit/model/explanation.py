@@ -68,6 +68,22 @@ class ThreadPool:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Native:
+    """What C and C++ hold in the heap, found by following pointers from outside.
+
+    `libraries` have bytes of objects; `tensors` are the numbers of torch's larger tensors, each
+    block with its address, its size and what is resident of it, whoever holds them; `free` is
+    what malloc keeps of the heap.
+    """
+
+    LEAST_TENSOR: ClassVar[int] = 65536  # smaller ones are not told apart by processes either
+
+    libraries: Mapping[str, int] = field(default_factory=dict)
+    tensors: tuple[tuple[int, int, int], ...] = ()
+    free: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProcessView:
     """One process of the tree, from outside."""
 
@@ -83,6 +99,7 @@ class ProcessView:
     parts: tuple[Part, ...]
     pools: tuple[ThreadPool, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
+    native: Native = field(default_factory=Native)
 
     @property
     def threads(self) -> int:
@@ -146,22 +163,6 @@ class Told:
     longest_hold_seconds: float
     pools: Mapping[str, int]
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Native:
-    """What C and C++ hold in the heap, found by following pointers from outside.
-
-    `libraries` have bytes of objects; `tensors` are the numbers of torch's larger tensors, each
-    block with its address, its size and what is resident of it, whoever holds them; `free` is
-    what malloc keeps of the heap.
-    """
-
-    LEAST_TENSOR: ClassVar[int] = 65536  # smaller ones are not told apart by processes either
-
-    libraries: Mapping[str, int] = field(default_factory=dict)
-    tensors: tuple[tuple[int, int, int], ...] = ()
-    free: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -90,7 +90,7 @@ def test_one_seed_is_one_game() -> None:
             assert_same(one.reset()[0], other.reset()[0])
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     names=st.sets(st.sampled_from(Memory.names())),
     level=st.sampled_from(["first-steps", "climb", "minefield", "generated:2"]),
