@@ -45,7 +45,7 @@ bench-accuracy: install  ## predicted against measured peaks over many configura
 	done
 
 bench-explain: install  ## explanations of live processes: sums, names, a thousand of them, 20 GB
-	for stage in processes inside thousand large table; do \
+	for stage in processes inside systems thousand large table; do \
 		$(BIN)/python -m benchmarks.explain $$stage || exit 1; \
 	done
 

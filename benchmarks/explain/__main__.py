@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from tests.truth import kernel
 from tests.truth.running import NAMES, running, tree_pss
 
 import memfit
@@ -141,11 +143,55 @@ def inside() -> None:
     keep(RESULTS, "inside", found)
 
 
+# Small enough for seconds, large enough for all parts of a training.
+SYSTEMS = {
+    "drone": ("--agents", "64", "--iterations", "1000"),
+    "fighter": ("--n-steps", "128", "--batch-size", "64", "--steps", "100000"),
+    "ninja": ("--n-envs", "8", "--steps", "100000"),
+    "trader": ("--trials", "0", "--workers", "2", "--iterations", "1000"),
+}
+LOOKS, UNTIL_IT_LEARNS = 5, 20.0
+
+
+def systems() -> None:
+    """The reference systems in the middle of their trainings, asked again and again."""
+    found = []
+    for name, options in SYSTEMS.items():
+        for way in ((), ("--as-described",)):
+            say(" ".join((name, *way)))
+            command = [sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--"]
+            command += [sys.executable, "-m", f"memfit.systems.{name}", "--quiet"]
+            with tempfile.TemporaryDirectory() as folder:
+                process = subprocess.Popen([*command, *options, *way], cwd=folder)
+                try:
+                    time.sleep(UNTIL_IT_LEARNS)
+                    views = []
+                    for _ in range(LOOKS):
+                        views.append(memfit.explain(kernel.below(process.pid)[0]))
+                        time.sleep(1.7)  # so that rollouts and updates have their turn
+                finally:
+                    process.terminate()
+                    process.wait(60)
+            inside = [view.inside for view in views if view.inside is not None]
+            found.append(
+                {
+                    "name": name,
+                    "described": bool(way),
+                    "pss_bytes": [view.pss_bytes for view in views],
+                    "held_shares": [view.held_share for view in inside],
+                    "seconds": [view.seconds for view in views],
+                    "longest_hold_seconds": max(view.longest_hold_seconds for view in inside),
+                }
+            )
+            keep(RESULTS, "systems", found)
+
+
 STAGES = {
     "processes": processes,
     "thousand": thousand,
     "large": large,
     "inside": inside,
+    "systems": systems,
     "table": lambda: table.write(RESULTS, HERE / "README.md"),
 }
 

@@ -50,9 +50,9 @@ class Dealt:
     private: int = 0
 
     @property
-    def held_share(self) -> float:
-        """The share of private memory that has a holder's name."""
-        return min(1.0, self.named / max(1, self.private))
+    def unnamed(self) -> int:
+        """Private memory that has no holder's name."""
+        return max(0, self.private - self.named)
 
 
 def deal(view: ProcessView, told: Told | None) -> Dealt:

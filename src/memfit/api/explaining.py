@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memfit.analyses import layers
 from memfit.analyses.holders import Dealt, deal
 from memfit.errors import UsageError
 from memfit.measure import device, limits, tree
 from memfit.measure.inside_view import look_inside
+from memfit.measure.mappings import Span
 from memfit.model import Explanation, Inside, Ledger, Limit, ProcessView, Told
 
 _LEAST_SECONDS = 0.2
 _PATIENCE = 120.0
-_READINGS, _SETTLED = 4, 0.95
+_MUCH = 0.06  # of a tree's private memory that one process cannot name
 
 
 def explain(
@@ -96,33 +97,60 @@ def _read(
         if answer is not None:
             told[view.pid] = answer
 
-    def followed(pid: int) -> bool:
-        return pid in told if native is None else native
+    def numbers(pid: int) -> list[Span] | None:
+        wanted = pid in told if native is None else native
+        return _places(told.get(pid)) if wanted else None
 
     if told or native:  # telling takes seconds: what is dealt out is what there is now
-        processes = tree.read_tree(pid, children=children, native=followed)
+        processes = tree.read_tree(pid, children=children, numbers=numbers)
+    much = _MUCH * sum(view.private for view in processes)
     for i, view in enumerate(processes):
-        answer = told.get(view.pid)
-        if answer is not None and followed(view.pid):
-            processes[i], dealt[view.pid] = _coherent(view, answer)
-        elif answer is not None or native:
-            dealt[view.pid] = deal(view, answer)
+        if view.pid in told and native is not False:
+            reading = _coherent(view, told[view.pid], much)
+            processes[i], told[view.pid], dealt[view.pid] = reading
+        elif view.pid in told or native:
+            dealt[view.pid] = deal(view, told.get(view.pid))
     return _Reading(processes=processes, told=told, dealt=dealt)
 
 
-def _coherent(view: ProcessView, told: Told) -> tuple[ProcessView, Dealt]:
-    """Of a few readings of a busy process, the one whose heap and mappings fit each other best.
+def _coherent(view: ProcessView, told: Told, much: float) -> tuple[ProcessView, Told, Dealt]:
+    """Of a few readings of a busy process, the one whose parts fit each other best.
 
-    Blocks that come and go while both are read have no holder in that reading.
+    Blocks that come and go while it tells, and while its heap and its mappings are read, have no
+    holder in that reading. While there is much of them, it is read again, and asked again once.
     """
-    found = [(view, deal(view, told))]
-    while len(found) < _READINGS and found[-1][1].held_share < _SETTLED:
+    found = [(view, told, deal(view, told))]
+    for ask in (False, True, False):
+        if found[-1][2].unnamed <= much:
+            break
+        if ask:
+            told = _told_again(view, told)
+        tensors = [(start, start + size) for start, size, _ in view.native.tensors]
         try:
-            view = tree.read_process(view.pid, native=True)
+            view = tree.read_process(view.pid, numbers=[*_places(told), *tensors])
         except UsageError:  # it has ended
             break
-        found.append((view, deal(view, told)))
-    return max(found, key=lambda reading: reading[1].held_share)
+        found.append((view, told, deal(view, told)))
+    return min(found, key=lambda reading: reading[2].unnamed / max(1, reading[0].private))
+
+
+def _told_again(view: ProcessView, before: Told) -> Told:
+    """What the process holds now; what is repeated was found before."""
+    told = look_inside(view, duplicates=False, timeout=_PATIENCE)
+    if told is None:
+        return before
+    return replace(
+        told,
+        repeated=before.repeated,
+        seconds=before.seconds + told.seconds,
+        longest_hold_seconds=max(before.longest_hold_seconds, told.longest_hold_seconds),
+    )
+
+
+def _places(told: Told | None) -> list[Span]:
+    """Where there are numbers and no pointers."""
+    blocks = (block for arrays in told.arrays for block in arrays.blocks) if told else ()
+    return [(start, start + size) for start, size in blocks]
 
 
 def _inside(reading: _Reading) -> Inside | None:

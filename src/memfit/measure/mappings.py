@@ -10,8 +10,13 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from memfit.measure.proc import PAGE
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _PRESENT = 1 << 63
 _AT_ONCE = 1 << 16  # pages looked up in one read
@@ -122,6 +127,14 @@ def apart(some: Sequence[Span], others: Sequence[Span]) -> int:
     return total
 
 
+def stretches(flags: NDArray[np.bool_]) -> list[Span]:
+    """Where runs of true begin and end."""
+    import numpy as np
+
+    edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0))
+    return [(a, b) for a, b in edges.reshape(-1, 2).tolist()]
+
+
 class Pagemap:
     """Which pages of a process are in memory; nothing where the kernel does not tell."""
 
@@ -154,8 +167,8 @@ class Pagemap:
             except OSError:
                 break
             there = (entries & np.uint64(_PRESENT)) != 0
-            edges = page + np.flatnonzero(np.diff(there.astype(np.int8), prepend=0, append=0))
-            for begin, stop in (edges.reshape(-1, 2) * PAGE).tolist():
+            for a, b in stretches(there):
+                begin, stop = (page + a) * PAGE, (page + b) * PAGE
                 if stretch and stretch[1] == begin:
                     stretch = stretch[0], stop
                 else:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from memfit.measure.elf import zeroed_bytes
 from memfit.measure.layers import library_name
-from memfit.measure.mappings import Mapping, Pagemap, Span, split
+from memfit.measure.mappings import Mapping, Pagemap, Span, split, stretches
 from memfit.measure.peek import Memory
 from memfit.measure.proc import PAGE
 from memfit.model import Native
@@ -42,17 +42,44 @@ class HeapCopy:
 
     start: int
     words: Words
+    there: NDArray[np.bool_]  # its pages that are in memory
     maps: Sequence[Mapping]
 
+    def resident(self, offsets: Indices, sizes: Indices) -> Indices:
+        """How much of each of these stretches is in memory."""
+        import numpy as np
 
-def copy_heap(maps: Sequence[Mapping], pages: Pagemap, memory: Memory) -> HeapCopy | None:
-    """Nothing where there is no heap, or where it cannot be read or is too large."""
+        before = np.concatenate([[0], np.cumsum(self.there)]) * PAGE
+        edges = np.arange(len(before)) * PAGE
+        ends, begins = (np.interp(at, edges, before) for at in (offsets + sizes, offsets))
+        return np.asarray(ends - begins, dtype=np.int64)
+
+
+def copy_heap(
+    maps: Sequence[Mapping], pages: Pagemap, memory: Memory, numbers: Sequence[Span] = ()
+) -> HeapCopy | None:
+    """Nothing where there is no heap, or where it cannot be read or is too large.
+
+    Pages that are known to hold `numbers` alone are left out.
+    """
+    import numpy as np
+
     # Several mappings where parts of it were asked to be of huge pages; one after the other.
     edges = [edge for m in maps if m.path == "[heap]" for edge in (m.start, m.end)]
-    heap = (min(edges, default=0), max(edges, default=0))
-    if not 0 < heap[1] - heap[0] <= _LARGEST_HEAP or not pages.readable:
+    start, end = min(edges, default=0), max(edges, default=0)
+    if not 0 < end - start <= _LARGEST_HEAP or not pages.readable:
         return None
-    return HeapCopy(start=heap[0], words=_words(heap, pages, memory), maps=maps)
+    there = np.zeros((end - start) // PAGE, dtype=bool)
+    for a, b in pages.present(start, end):
+        there[(a - start) // PAGE : (b - start) // PAGE] = True
+    wanted = there.copy()
+    for a, b in numbers:
+        if start <= a and b <= end:
+            wanted[-((start - a) // PAGE) : (b - start) // PAGE] = False
+    words = np.zeros((end - start) // 8, dtype=np.uint64)
+    for a, b in stretches(wanted):
+        memory.read_into(words[a * PAGE // 8 : b * PAGE // 8], start + a * PAGE)
+    return HeapCopy(start=start, words=words, there=there, maps=maps)
 
 
 def follow(heap: HeapCopy, pages: Pagemap, memory: Memory) -> Native:
@@ -63,10 +90,13 @@ def follow(heap: HeapCopy, pages: Pagemap, memory: Memory) -> Native:
     blocks = _Blocks(heap.start, heap.words)
     if not blocks.count:
         return Native()
-    first, to = blocks.pointers()
-    tensors = _beginning_in(blocks, [m for m in maps if library_name(m.path) == _TENSORS])
-    numbers = np.unique(_from(tensors, first, to))
+    tensors = blocks.words_of(
+        _beginning_in(blocks, [m for m in maps if library_name(m.path) == _TENSORS])
+    )
+    numbers = blocks.pointed_to(tensors)
     numbers = numbers[(blocks.sizes[numbers] >= Native.LEAST_TENSOR) & blocks.in_use[numbers]]
+    blocks.blank(numbers)
+    blocks.blank(np.flatnonzero(~blocks.in_use))
     owner = np.full(blocks.count, -1, dtype=np.int32)
     names: list[str] = []
     reached = []
@@ -83,27 +113,20 @@ def follow(heap: HeapCopy, pages: Pagemap, memory: Memory) -> Native:
         names.append(name)
         reached.append(roots)
     if reached:
-        _spread(owner, np.concatenate(reached), first, to)
+        _spread(owner, np.concatenate(reached), *blocks.pointers())
     owner[numbers] = -1
-    owned = np.bincount(
-        owner[blocks.in_use] + 1, weights=blocks.sizes[blocks.in_use], minlength=len(names) + 1
-    )
-    places = (blocks.offsets[numbers] + heap.start).tolist()
-    in_heap = zip(places, blocks.sizes[numbers].tolist(), strict=True)
+    used = blocks.in_use
+    owned = np.bincount(owner[used] + 1, weights=blocks.sizes[used], minlength=len(names) + 1)
+    places, sizes = blocks.offsets[numbers], blocks.sizes[numbers]
+    in_heap = (places + heap.start, sizes, heap.resident(places, sizes))
+    free = heap.resident(blocks.offsets[:-1][~used], blocks.sizes[~used])
     return Native(
         libraries={name: int(owned[i + 1]) for i, name in enumerate(names) if owned[i + 1]},
         tensors=(
-            *((start, size, pages.resident(start, start + size)) for start, size in in_heap),
-            *_own_mappings(blocks.words_of(tensors), maps, pages, memory),
+            *zip(*(column.tolist() for column in in_heap), strict=True),
+            *_own_mappings(tensors, maps, pages, memory),
         ),
-        free=sum(
-            pages.resident(int(start), int(start + size))
-            for start, size in zip(
-                blocks.offsets[:-1][~blocks.in_use] + heap.start,
-                blocks.sizes[~blocks.in_use],
-                strict=True,
-            )
-        ),
+        free=int(free.sum()),
     )
 
 
@@ -209,10 +232,15 @@ class _Blocks:
         """All words of these blocks."""
         import numpy as np
 
-        inside = np.zeros(len(self.words) + 1, dtype=np.int8)
-        np.add.at(inside, self.offsets[blocks] // 8, 1)
-        np.add.at(inside, self.offsets[blocks + 1] // 8, -1)
-        return self.words[np.cumsum(inside[:-1]) > 0]
+        begins, ends = self.offsets[blocks] // 8, self.offsets[blocks + 1] // 8
+        parts = [self.words[a:b] for a, b in zip(begins, ends, strict=True)]
+        return np.concatenate(parts) if parts else self.words[:0]
+
+    def blank(self, blocks: Indices) -> None:
+        """What these blocks say is of no account; their heads stay."""
+        head = _HEAD // 8
+        for a, b in zip(self.offsets[blocks] // 8, self.offsets[blocks + 1] // 8, strict=True):
+            self.words[a + head : b] = 0
 
     def pointers(self) -> tuple[Indices, Indices]:
         """All pointers between blocks: where those of each begin, and where they lead."""
@@ -220,8 +248,6 @@ class _Blocks:
 
         at, to = self._targets(self.words)
         of = np.searchsorted(self.offsets, at * 8, side="right") - 1
-        alive = self.in_use[of]  # what a freed block still says is of no account
-        of, to = of[alive], to[alive]
         order = np.argsort(of, kind="stable")
         first = np.searchsorted(of[order], np.arange(self.count + 1))
         return first, to[order]
@@ -249,32 +275,39 @@ def _walk(words: Words) -> Iterator[int]:
     while offset + _HEAD <= end:
         yield offset
         size = view[offset // 8 + 1] & ~_FLAGS
-        if _makes_sense(size, end - offset):
+        if _LEAST_BLOCK <= size <= end - offset and not size % _HEAD:
             offset += size
         else:
-            offset = _next_chain(view, offset + _HEAD, end)
+            offset = _next_chain(words, view, offset + _HEAD)
     yield end
 
 
-def _makes_sense(size: int, room: int) -> bool:
-    return _LEAST_BLOCK <= size <= room and size % _HEAD == 0
+def _next_chain(words: Words, view: memoryview[int], offset: int) -> int:
+    import numpy as np
 
-
-def _next_chain(view: memoryview[int], offset: int, end: int) -> int:
-    for start in range(offset, end - _HEAD, _HEAD):
-        at = start
-        for _ in range(_CHAIN):
-            if at + _HEAD > end:
-                break
-            size = view[at // 8 + 1] & ~_FLAGS
-            if not _makes_sense(size, end - at):
-                break
-            at += size
-        else:
-            return start
-        if at == end:
-            return start
+    end, piece = 8 * len(words), 1 << 20
+    for begin in range(offset, end - _HEAD, piece):
+        heads = words[begin // 8 + 1 : (begin + piece) // 8 + 1 : 2]
+        sizes = heads & np.uint64(2**64 - 1 - _FLAGS)
+        likely = (sizes >= _LEAST_BLOCK) & (sizes <= end - begin) & (sizes % _HEAD == 0)
+        for at in np.flatnonzero(likely).tolist():
+            if _is_chain(view, begin + _HEAD * at, end):
+                return begin + _HEAD * at
     return end
+
+
+def _is_chain(view: memoryview[int], at: int, end: int) -> bool:
+    """Whether many blocks follow one another from here, or all up to the end."""
+    for _ in range(_CHAIN):
+        if at + _HEAD > end:
+            break
+        size = view[at // 8 + 1] & ~_FLAGS
+        if not _LEAST_BLOCK <= size <= end - at or size % _HEAD:
+            return False
+        at += size
+    else:
+        return True
+    return at == end
 
 
 def _words(span: Span, pages: Pagemap, memory: Memory) -> Words:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from memfit.errors import UsageError
 from memfit.measure import proc
 from memfit.measure.layers import Layers
-from memfit.measure.mappings import Mapping, Pagemap, apart, mappings, nameless
+from memfit.measure.mappings import Mapping, Pagemap, Span, apart, mappings, nameless
 from memfit.measure.native import HeapCopy, copy_heap, follow
 from memfit.measure.peek import Memory
 from memfit.measure.threads import Thread, threads
@@ -32,28 +32,31 @@ _SAME = 0.005  # two ways of summing may differ by so much, else the process cha
 
 
 def read_tree(
-    pid: int, *, children: bool = True, native: Callable[[int], bool] = lambda _: False
+    pid: int,
+    *,
+    children: bool = True,
+    numbers: Callable[[int], Sequence[Span] | None] = lambda _: None,
 ) -> list[ProcessView]:
     """The process and, where asked for, all below it. Raises UsageError for the process itself.
 
-    In those that are to be read `native`, pointers are followed through the heap as well.
+    Where `numbers` are given, pointers are followed through the heap, but for those places.
     """
     check_readable(pid)
-    found = [read_process(pid, native=native(pid))]
+    found = [read_process(pid, numbers=numbers(pid))]
     for child in proc.descendants(pid) if children else ():
         try:
-            found.append(read_process(child, native=native(child)))
+            found.append(read_process(child, numbers=numbers(child)))
         except UsageError:  # it has ended, or is not ours to read
             continue
     return found
 
 
-def read_process(pid: int, *, native: bool) -> ProcessView:
+def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
     """One process. Raises UsageError where it is gone or may not be read."""
     pages = Pagemap(pid)
     try:
         with Memory(pid) as memory:
-            now = _settled(pid, pages, memory, native=native)
+            now = _settled(pid, pages, memory, numbers)
             own = threads(pid, now.maps, pages)
             parts = Layers(now.maps, own, pages, memory).parts()
             followed = follow(now.heap, pages, memory) if now.heap else Native()
@@ -153,26 +156,28 @@ class _Snapshot:
     moved: int  # bytes that came or went while it was read
 
 
-def _settled(pid: int, pages: Pagemap, memory: Memory, *, native: bool) -> _Snapshot:
+def _settled(pid: int, pages: Pagemap, memory: Memory, numbers: Sequence[Span] | None) -> _Snapshot:
     """The snapshot in which the least came and went; the first that is good enough."""
-    best = _snapshot(pid, pages, memory, native=native)
+    best = _snapshot(pid, pages, memory, numbers)
     for _ in range(_TRIES):
         if best.moved <= _SAME * best.total.pss:
             break
-        again = _snapshot(pid, pages, memory, native=native)
+        again = _snapshot(pid, pages, memory, numbers)
         best = min(best, again, key=lambda snapshot: snapshot.moved)
     return best
 
 
-def _snapshot(pid: int, pages: Pagemap, memory: Memory, *, native: bool) -> _Snapshot:
+def _snapshot(
+    pid: int, pages: Pagemap, memory: Memory, numbers: Sequence[Span] | None
+) -> _Snapshot:
     maps = mappings(pid)
     total = proc.rollup(pid)
     if not maps or total is None:
         raise _gone(pid)
     moved = abs(total.pss - sum(m.pss for m in maps))
     heap = None
-    if native:
-        heap = copy_heap(maps, pages, memory)
+    if numbers is not None:
+        heap = copy_heap(maps, pages, memory, numbers)
         moved += apart([(m.start, m.end) for m in maps if m.nameless], nameless(pid))
     return _Snapshot(maps=maps, total=total, heap=heap, moved=moved)
 

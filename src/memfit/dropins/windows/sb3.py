@@ -90,10 +90,12 @@ class Windowed:
 
     def to_torch(self, array: Array, copy: bool = True) -> torch.Tensor:
         """Minibatches of observations are new already: they become tensors without a copy."""
-        if not copy or self.pool.owns(array):
-            return torch.as_tensor(array, device=self.device)
+        new = not copy or self.pool.owns(array)
         if array.flags.carray and self.device.type == "cpu":
-            return torch.from_numpy(array).clone()  # as torch.tensor, in half the time
+            tensor = torch.from_numpy(array)
+            return tensor if new else tensor.clone()  # as torch.tensor, in half the time
+        if new:
+            return torch.as_tensor(array, device=self.device)
         return torch.tensor(array, device=self.device)
 
     def report(self) -> list[TrackReport]:

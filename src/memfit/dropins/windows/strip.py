@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Protocol
 
 import numpy as np
@@ -99,9 +100,9 @@ class RawStrip:
 
     def fill(self, at: Array, out: Array) -> None:
         part = self.part
-        if len(at) and int(at.max()) + part.length > self.rows:
-            raise IndexError("a window lies outside of what is stored")
         if part.outer == 1 and self._row_bytes >= LARGE_ROW and out.flags.c_contiguous:
+            if len(at) and int(at.max()) + part.length > self.rows:
+                raise IndexError("a window lies outside of what is stored")
             rows = self.backing.array((self.rows, part.inner), self.unit)
             order = np.arange(part.length)[:: -1 if part.newest_first else 1]
             into = out.reshape(len(out), part.length, part.inner)
@@ -110,6 +111,8 @@ class RawStrip:
         windows = self._windows()
         if windows.ndim == 2:
             out = out.reshape(len(out), -1)
+            if "torch" in sys.modules and _by_torch(windows, at, out):
+                return
         step = max(1, SLAB // (self._row_bytes * self.part.length))
         for i in range(0, len(at), step):
             out[i : i + step] = windows[at[i : i + step]]
@@ -147,3 +150,15 @@ class RawStrip:
             offset=(part.length - 1) * row if back else 0,
             strides=(row, part.inner * item, -row if back else row, item),
         )
+
+
+def _by_torch(windows: Array, at: Array, out: Array) -> bool:
+    """Gather windows straight to their place, which numpy cannot; whether that was possible."""
+    import torch
+
+    if not out.flags.c_contiguous:
+        return False
+    signed = np.dtype(f"i{out.itemsize}")  # of which torch knows all sizes
+    into = torch.from_numpy(out.view(signed))
+    torch.index_select(torch.from_numpy(windows.view(signed)), 0, torch.from_numpy(at), out=into)
+    return True

@@ -91,6 +91,8 @@ class WindowArray:
 
     def __getitem__(self, key: Any) -> Array:
         starts = self.track.starts[self.column] if self._starts is None else self._starts
+        if self.flat and type(key) is np.ndarray:  # a minibatch
+            return self.track.read(starts[:, key])
         own, rest = self._split(key)
         found = self.track.read(starts[(slice(None), *own)])
         return (
