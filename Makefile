@@ -64,6 +64,7 @@ bench-scale: install  ## how many agents fit, as described and made to fit, up t
 
 bench-speed: install  ## parts that make it fit: bytes and times beside those they replace (long)
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt ale-py opencv-python-headless
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --target .rivals -r benchmarks/speed/rivals.txt
 	$(BIN)/python -m benchmarks.speed all
 
 bench-fighter: install  ## the fighter system: peaks and learning (long)
@@ -82,5 +83,5 @@ bench-trader: install  ## the trader system: peaks, growth, threads, a study, le
 	done
 
 clean:  ## remove .venv, caches and build output
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .rivals build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

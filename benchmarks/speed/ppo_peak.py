@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 SHAPE = (4, 84, 84)
-N_ENVS, N_STEPS = 4, 256
 OBSERVATION = 4 * 84 * 84
+# Rollouts smaller than what an update works with, and one that is larger: envs, steps, minibatch,
+# rollouts of as many epochs.
+RUNS = ((4, 256, 64, 2), (4, 256, 256, 2), (8, 2048, 256, 1))
 
 
-def child(kind: str, batch: int) -> None:
-    """Train for two rollouts and say how much was resident at most."""
+def child(kind: str, n_envs: int, n_steps: int, batch: int, times: int) -> None:
+    """Train for some rollouts and say how much was resident at most."""
     import gymnasium
     import numpy as np
     from stable_baselines3 import PPO
@@ -41,25 +43,26 @@ def child(kind: str, batch: int) -> None:
         from memfit.dropins import WindowRolloutBuffer
 
         more = {"rollout_buffer_class": WindowRolloutBuffer}
-    env = VecFrameStack(DummyVecEnv([Moving] * N_ENVS), 4, channels_order="first")
-    options = {"n_steps": N_STEPS, "batch_size": batch, "n_epochs": 2, "seed": 0, "device": "cpu"}
-    model = PPO("CnnPolicy", env, **options, **more)
-    model.learn(2 * N_ENVS * N_STEPS)
+    env = VecFrameStack(DummyVecEnv([Moving] * n_envs), 4, channels_order="first")
+    options = {"n_steps": n_steps, "batch_size": batch, "n_epochs": times, "seed": 0}
+    model = PPO("CnnPolicy", env, device="cpu", **options, **more)
+    model.learn(times * n_envs * n_steps)
     total = sum(float(p.double().abs().sum()) for p in model.policy.parameters())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"peak_bytes": peak, "parameters": total.hex()}))
 
 
 def measure(*, small: bool) -> dict[str, Any]:
-    """Peaks at two sizes of minibatches, three runs of each in turns."""
+    """Peaks of each of these runs, three times in turns."""
     found: dict[str, Any] = {}
-    for batch in (256,) if small else (64, 256):
+    for run in RUNS[1:2] if small else RUNS:
+        n_envs, n_steps, batch, _ = run
         peaks: dict[str, list[int]] = {"stable-baselines3": [], "memfit": []}
         parameters = set()
         for _ in range(1 if small else 3):
             for kind, seen in peaks.items():
                 done = subprocess.run(
-                    [sys.executable, "-m", "benchmarks.speed.ppo_peak", kind, str(batch)],
+                    [sys.executable, "-m", "benchmarks.speed.ppo_peak", kind, *map(str, run)],
                     capture_output=True,
                     text=True,
                     check=True,
@@ -70,8 +73,8 @@ def measure(*, small: bool) -> dict[str, Any]:
                 seen.append(answer["peak_bytes"])
                 parameters.add(answer["parameters"])
         middle = {kind: statistics.median(seen) for kind, seen in peaks.items()}
-        flatten = N_ENVS * N_STEPS * OBSERVATION
-        found[str(batch)] = {
+        flatten = n_envs * n_steps * OBSERVATION
+        found[f"{n_envs} x {n_steps:,} | {batch}"] = {
             "peaks": peaks,
             "lower_by": middle["stable-baselines3"] - middle["memfit"],
             # The old minibatch, the gathered one and its tensor are there at once.
@@ -82,4 +85,4 @@ def measure(*, small: bool) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    child(sys.argv[1], int(sys.argv[2]))
+    child(sys.argv[1], *map(int, sys.argv[2:]))
