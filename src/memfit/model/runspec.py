@@ -42,11 +42,15 @@ class NetworkSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class VecEnvSpec:
-    """How environments are run side by side."""
+    """How environments are run side by side.
+
+    `stack` is how many frames a wrapper puts into each observation, the newest beside older ones.
+    """
 
     kind: str
     wrappers: tuple[str, ...] = ()
     start_method: str = ""
+    stack: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

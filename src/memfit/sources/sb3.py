@@ -43,7 +43,7 @@ def read(model: Any, total_timesteps: int | None, callback: Any) -> RunSpec:
         observation=tuple(_observation(model.observation_space)),
         arrays=arrays,
         networks=tuple(_networks(model)),
-        vec_env=_vec_env(model.env),
+        vec_env=_vec_env(model.env, on_policy),
         callbacks=tuple(_callbacks(callback)),
         buffer=type(model.rollout_buffer if on_policy else model.replay_buffer).__name__,
         device=str(model.device),
@@ -176,20 +176,40 @@ def _state_bytes(optimizer: Any) -> int:
     return int(parameters) * copies
 
 
-def _vec_env(env: Any) -> VecEnvSpec:
-    wrappers: list[str] = []
+def _vec_env(env: Any, on_policy: bool) -> VecEnvSpec:
+    wrappers: list[Any] = []
     while hasattr(env, "venv"):
-        wrappers.append(type(env).__name__)
+        wrappers.append(env)
         env = env.venv
     inner: Any = next(iter(getattr(env, "envs", [])), None)
     while hasattr(inner, "env"):
-        wrappers.append(type(inner).__name__)
+        wrappers.append(inner)
         inner = inner.env
     return VecEnvSpec(
         kind=type(env).__name__,
-        wrappers=tuple(wrappers),
+        wrappers=tuple(type(wrapper).__name__ for wrapper in wrappers),
         start_method=getattr(env, "memfit_start_method", ""),
+        stack=_stack(wrappers, on_policy),
     )
+
+
+def _stack(wrappers: list[Any], on_policy: bool) -> int:
+    """The frames of an observation as it is stored; wrappers stand from the outside in.
+
+    Frames that are normalised after they were stacked are others in each observation. A replay
+    stores what `VecNormalize` was given.
+    """
+    for wrapper in wrappers:
+        names = {cls.__name__ for cls in type(wrapper).__mro__}
+        if "NormalizeObservation" in names:
+            return 1
+        if "VecNormalize" in names and wrapper.norm_obs and on_policy:
+            return 1
+        if "VecFrameStack" in names:
+            return int(wrapper.stacked_obs.n_stack)
+        if names & {"FrameStackObservation", "StackFrames"}:
+            return int(wrapper.stack_size)
+    return 1
 
 
 def callbacks_of(callback: Any) -> Iterator[Any]:
