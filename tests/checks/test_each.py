@@ -7,7 +7,19 @@ from dataclasses import replace
 import pytest
 
 from memfit.checks import run_checks
-from memfit.model import Advice, CallbackSpec, Finding, Severity
+from memfit.dropins import Settings, settings_for
+from memfit.model import (
+    Advice,
+    CallbackSpec,
+    Component,
+    Evidence,
+    EvidenceKind,
+    Finding,
+    Kind,
+    Severity,
+    VecEnvSpec,
+    const,
+)
 from memfit.units import GIB, MIB
 from tests.checks.runs import READINGS, Run, dqn, ppo, with_workers
 
@@ -74,14 +86,24 @@ def test_the_flatten_copy_is_named_where_it_is_the_peak() -> None:
     assert run[1].peak.moment == "update.flatten"
     (finding,) = found("MF003", run)
     assert "220 MiB of observations are there twice" in finding.message
-    (advice,) = advised("MF003", run)
-    assert advice.change.startswith("n_steps=512")
-    assert advice.saves_bytes == 2 * 512 * 8 * 28_224 + 512 * 8 * 4
+    fewer, window = advised("MF003", run)
+    assert fewer.change.startswith("n_steps=512")
+    assert fewer.saves_bytes == 2 * 512 * 8 * 28_224 + 512 * 8 * 4
+    assert "memfit.dropins.WindowRolloutBuffer" in window.change
+    # The peak is then the minibatch, and each observation has a number that says where it begins.
+    left = run[1].moment_bytes["update.minibatch"] + 1024 * 8 * 4
+    assert window.saves_bytes == run[1].peak.bytes - left
 
 
 @pytest.mark.parametrize("run", [ppo(knobs={"n_envs": 1}), ppo(knobs={"n_steps": 16}), dqn()])
 def test_the_flatten_copy_is_silent_elsewhere(run: Run) -> None:
     assert found("MF003", run) == []
+
+
+@pytest.mark.parametrize("buffer", ["MaskableRolloutBuffer", "WindowRolloutBuffer"])
+def test_the_windowed_rollout_is_only_for_the_librarys_own(buffer: str) -> None:
+    (advice,) = advised("MF003", ppo(buffer=buffer))
+    assert advice.change.startswith("n_steps=512")
 
 
 # -- MF004 -----------------------------------------------------------------------------------------
@@ -92,9 +114,28 @@ def test_a_large_minibatch_is_named() -> None:
     (finding,) = found("MF004", run)
     assert finding.severity is Severity.INFO
     assert found("MF004", run, 500 * MIB)[0].severity is Severity.WARNING
+    pieces, smaller = advised("MF004", run)
+    assert pieces.change.startswith("memfit.dropins.MicroBatchPPO(..., micro_batch_size=2048)")
+    assert smaller.change.startswith("batch_size=2048")
+    assert pieces.saves_bytes == smaller.saves_bytes == 2048 * 100_000
+
+
+@pytest.mark.parametrize(("pieces", "name"), [(3000, "micro_batch_size"), (8192, "batch_size")])
+def test_pieces_of_a_minibatch_are_made_smaller(pieces: int, name: str) -> None:
+    knobs = {"batch_size": 4096, "n_steps": 512, "micro_batch_size": pieces}
+    run = ppo(knobs=knobs, algorithm="MicroBatchPPO")
+    (finding,) = found("MF004", run)
+    assert f" grow with {name} {min(pieces, 4096):,}" in finding.message
+    (advice,) = advised("MF004", run)
+    half = min(pieces, 4096) // 2
+    assert advice.change.startswith(f"micro_batch_size={half}:")
+    assert advice.saves_bytes == half * 100_000
+
+
+def test_a_micro_batch_is_only_for_ppo() -> None:
+    run = ppo(knobs={"batch_size": 4096, "n_steps": 512}, algorithm="MaskablePPO")
     (advice,) = advised("MF004", run)
     assert advice.change.startswith("batch_size=2048")
-    assert advice.saves_bytes == 2048 * 100_000
 
 
 def test_a_small_minibatch_is_not() -> None:
@@ -108,14 +149,29 @@ def test_next_observations_are_the_replay_twice() -> None:
     run = dqn()
     (finding,) = found("MF005", run)
     assert "2.63 GiB" in finding.message
-    (advice,) = advised("MF005", run)
-    assert advice.saves_bytes == 100_000 * 28_224
-    assert "SB3#934" in advice.change
+    shifted, window = advised("MF005", run)
+    assert shifted.saves_bytes == 100_000 * 28_224
+    assert "SB3#934" in shifted.change
+    assert "memfit.dropins.WindowReplayBuffer" in window.change
+    assert window.saves_bytes == 100_000 * (28_224 - 8)
 
 
-@pytest.mark.parametrize("buffer", ["NStepReplayBuffer", "HerReplayBuffer", "DictReplayBuffer"])
-def test_it_is_not_advised_where_the_library_refuses_it(buffer: str) -> None:
+@pytest.mark.parametrize("buffer", ["NStepReplayBuffer", "HerReplayBuffer"])
+def test_it_is_not_advised_for_other_replays(buffer: str) -> None:
     assert found("MF005", dqn(buffer=buffer)) == []
+
+
+def test_of_dict_observations_only_the_windowed_replay_stores_each_once() -> None:
+    spec, _ = dqn()
+    arrays = tuple(
+        replace(a, name=f"{a.name}.{key}") for a in spec.arrays for key in ("left", "right")
+    )
+    run = dqn(buffer="DictReplayBuffer", arrays=arrays)
+    (finding,) = found("MF005", run)
+    assert "next_observations.left, model.replay_buffer.next_observations.right" in finding.where
+    (advice,) = advised("MF005", run)
+    assert "WindowReplayBuffer" in advice.change
+    assert advice.saves_bytes == 2 * 100_000 * (28_224 - 8)
 
 
 def test_it_is_not_advised_twice() -> None:
@@ -131,14 +187,18 @@ def test_workers_that_import_again_are_named(start_method: str) -> None:
     run = with_workers(start_method, each=151 * MIB)
     (finding,) = found("MF006", run)
     assert "each of 8 workers holds 151 MiB" in finding.message
-    (advice,) = advised("MF006", run)
-    assert advice.saves_bytes == 8 * (151 - 8) * MIB
-    assert "an estimate" in advice.change
+    forked, light = advised("MF006", run)
+    assert forked.saves_bytes == 8 * (151 - 8) * MIB
+    assert "memfit.dropins.LightVecEnv" in light.change
+    imports = 226 * MIB * 2 // 3  # in the process of which its workers are forks
+    assert light.saves_bytes == 8 * (151 - 8) * MIB - imports
+    assert "an estimate" in forked.change and "an estimate" in light.change
 
 
 def test_a_heavy_env_stays_heavy_when_forked() -> None:
-    (advice,) = advised("MF006", with_workers("forkserver", each=600 * MIB))
-    assert advice.saves_bytes == 8 * (226 * MIB * 2 // 3)
+    forked, light = advised("MF006", with_workers("forkserver", each=600 * MIB))
+    imports = 226 * MIB * 2 // 3
+    assert (forked.saves_bytes, light.saves_bytes) == (8 * imports, 7 * imports)
 
 
 @pytest.mark.parametrize("run", [with_workers("fork", each=151 * MIB), ppo(), dqn()])
@@ -155,6 +215,7 @@ def test_float64_observations_could_be_half() -> None:
     assert finding.severity is Severity.WARNING
     (advice,) = advised("MF007", run)
     assert advice.saves_bytes == 2 * 1024 * 8 * 3000 * 4  # the rollout and its flatten copy
+    assert "NarrowObservation" in advice.change
 
 
 def test_few_float64_observations_are_a_remark() -> None:
@@ -217,3 +278,96 @@ def test_saving_the_replay_is_the_peak() -> None:
 
 def test_saving_the_replay_is_well_where_pickle_copies_nothing() -> None:
     assert found("MF010", dqn(callbacks=SAVING)) == []
+
+
+# -- MF011 -----------------------------------------------------------------------------------------
+
+STACKED = VecEnvSpec(kind="DummyVecEnv", wrappers=("VecFrameStack",), stack=4)
+
+
+def test_stacked_frames_of_a_rollout_could_be_there_once() -> None:
+    run = ppo(vec_env=STACKED)
+    (finding,) = found("MF011", run)
+    assert finding.severity is Severity.WARNING
+    assert "stacks of 4 frames: each frame is stored 4 times" in finding.message
+    (advice,) = advised("MF011", run)
+    assert "memfit.dropins.WindowRolloutBuffer" in advice.change
+    fewer = 1024 * 8 * 28_224 - (1024 + 3) * 8 * 7056 - 1024 * 8 * 4
+    left = run[1].moment_bytes["update.minibatch"] - fewer
+    assert advice.saves_bytes == run[1].peak.bytes - left
+
+
+def test_stacked_frames_of_a_replay_could_be_there_once() -> None:
+    run = dqn(vec_env=STACKED)
+    (finding,) = found("MF011", run)
+    assert "each frame is stored 8 times" in finding.message
+    (advice,) = advised("MF011", run)
+    assert "memfit.dropins.WindowReplayBuffer:" in advice.change
+    assert advice.saves_bytes == 100_000 * (2 * 28_224 - 7056 - 8)
+
+
+def test_a_replay_that_stores_next_observations_once_must_give_that_up() -> None:
+    spec, _ = dqn()
+    (advice,) = advised("MF011", dqn(vec_env=STACKED, arrays=spec.arrays[:1]))
+    assert "WindowReplayBuffer without optimize_memory_usage:" in advice.change
+
+
+def test_few_stacked_frames_are_a_remark() -> None:
+    (finding,) = found("MF011", ppo(vec_env=STACKED, frame=8))
+    assert finding.severity is Severity.INFO
+
+
+@pytest.mark.parametrize("run", [ppo(vec_env=STACKED), dqn(vec_env=STACKED)])
+def test_a_windowed_buffer_is_advised_once(run: Run) -> None:
+    _, advice = run_checks(*run, NO_LIMIT)
+    assert [a.code for a in advice if "memfit.dropins.Window" in a.change] == ["MF011"]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        ppo(),
+        dqn(),
+        ppo(vec_env=None),
+        ppo(vec_env=STACKED, buffer="WindowRolloutBuffer"),
+        ppo(vec_env=STACKED, buffer="DictRolloutBuffer"),
+    ],
+)
+def test_other_runs_have_no_stacked_frames(run: Run) -> None:
+    assert found("MF011", run) == []
+
+
+# -- MF012 -----------------------------------------------------------------------------------------
+
+
+def with_slack(slack: int, phases: tuple[str, ...] = ("update",)) -> Run:
+    """The rollout of `ppo`, with so much that malloc keeps."""
+    spec, ledger = ppo()
+    kept = Component(
+        name="allocator.slack",
+        kind=Kind.FRAGMENTATION,
+        size=const(slack),
+        phases=phases,
+        evidence=Evidence(kind=EvidenceKind.PROBED, where="a replay of allocations"),
+    )
+    return spec, replace(ledger, components=(*ledger.components, kept))
+
+
+def test_what_malloc_keeps_is_told_with_its_variables() -> None:
+    run = with_slack(100 * MIB)
+    (finding,) = found("MF012", run)
+    assert finding.severity is Severity.INFO
+    assert "100 MiB of the peak" in finding.message
+    wanted = settings_for(run[1])
+    assert wanted == Settings(arenas=2, mmap_threshold="1MiB")
+    assert wanted.shell() in finding.message
+    assert advised("MF012", run) == []  # nobody knows before the run what it saves
+
+
+def test_malloc_is_named_where_its_settings_are_recommended() -> None:
+    least = -(-ppo()[1].peak.bytes // 19)  # a twentieth of the peak, itself included
+    assert found("MF012", with_slack(least)) and not found("MF012", with_slack(least - 1))
+    runs = [with_slack(n) for n in (0, 1, least - 1, least, least + 1, 2 * least)]
+    runs += [with_slack(least, ("start",)), ppo(), dqn()]
+    for run in runs:
+        assert bool(found("MF012", run)) == (settings_for(run[1], processors=2) != Settings())

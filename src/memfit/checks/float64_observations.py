@@ -4,7 +4,9 @@ What: the observation space is float64, and the buffer keeps it so. The policy t
 into float32 before it uses it.
 
 Why: half of the buffer holds digits that no network ever sees. Often it is an accident: numpy makes
-float64 unless told otherwise, and so does `gymnasium.spaces.Box` when asked for `dtype=float`.
+float64 unless told otherwise, and so does `gymnasium.spaces.Box` when asked for `dtype=float`. An
+environment that cannot be changed can be wrapped: `memfit.dropins.NarrowObservation(env,
+numpy.float32, on_loss="round")` rounds as the policy does.
 
 Bad:
     observation_space = gymnasium.spaces.Box(-1, 1, (300,), dtype=numpy.float64)
@@ -45,7 +47,8 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
     largest = max(buffers, key=ledger.bytes_of)
     copies = COPIES if largest.name in names else ()  # they are of the largest array
     yield Fix(
-        change="observations as float32 (dtype of the space, and what step and reset return)",
+        change="observations as float32 (dtype of the space, and what step and reset return), or "
+        'memfit.dropins.NarrowObservation(env, numpy.float32, on_loss="round")',
         ledger=resized(ledger, (*names, *copies), lambda size: size // 2),
     )
 

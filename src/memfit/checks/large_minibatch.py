@@ -5,13 +5,14 @@ the gathered copies) is a quarter of the peak or more.
 
 Why: an update works through the rollout or samples the replay in minibatches. A smaller one needs
 less memory and learns from the same samples, but takes smaller and more steps: that changes the
-training, so it is a choice and not a repair.
+training, so it is a choice and not a repair. `memfit.dropins.MicroBatchPPO` takes the same steps:
+each minibatch goes through the network in pieces, whose gradients are added.
 
 Bad:
     model = PPO("CnnPolicy", env, n_steps=8192, batch_size=2048)
 
 Good:
-    model = PPO("CnnPolicy", env, n_steps=8192, batch_size=256)
+    model = MicroBatchPPO("CnnPolicy", env, n_steps=8192, batch_size=2048, micro_batch_size=256)
 """
 
 from __future__ import annotations
@@ -23,27 +24,49 @@ from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
 from memfit.units import format_bytes
 
 CODE = "MF004"
-KNOB = "batch_size"
+KNOB, PIECES = "batch_size", "micro_batch_size"
 
 
 def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
-    peak = ledger.peak
-    rows = [c for c in ledger.components if c.alive_in(peak.moment) and KNOB in c.size.knobs]
+    peak, name = ledger.peak, _deciding(ledger)
+    rows = [c for c in ledger.components if c.alive_in(peak.moment) and name in c.size.knobs]
     grows = total(ledger, rows)
-    if 4 * grows < peak.bytes or ledger.knobs.get(KNOB, 0) < 2:
+    if 4 * grows < peak.bytes or ledger.knobs.get(name, 0) < 2:
         return
     largest = max(rows, key=ledger.bytes_of)
     yield Finding(
         code=CODE,
         severity=Severity.WARNING if peak.bytes > limit else Severity.INFO,
         message=f"{format_bytes(grows)} of the peak, {grows / peak.bytes:.0%}, grow with "
-        f"batch_size {ledger.knobs[KNOB]:,}; the largest part is {largest.name}",
-        where="model.batch_size",
+        f"{name} {ledger.knobs[name]:,}; the largest part is {largest.name}",
+        where=f"model.{name}",
     )
 
 
 def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
-    half = ledger.knobs[KNOB] // 2
+    half = ledger.knobs[_deciding(ledger)] // 2
+    if _grows(ledger, PIECES):
+        yield Fix(
+            change=f"{PIECES}={half}: the same gradient, in smaller pieces",
+            ledger=ledger.at(micro_batch_size=half),
+        )
+        return
+    if spec.library == "stable-baselines3" and spec.algorithm == "PPO":
+        yield Fix(
+            change=f"memfit.dropins.MicroBatchPPO(..., {PIECES}={half}): the same gradient, "
+            "in pieces",
+            ledger=ledger.at(batch_size=half),
+        )
     yield Fix(
         change=f"batch_size={half}: more and smaller steps", ledger=ledger.at(batch_size=half)
     )
+
+
+def _deciding(ledger: Ledger) -> str:
+    """The knob that says how many samples are worked on at once: the smaller of the two."""
+    names = [name for name in (PIECES, KNOB) if _grows(ledger, name)]
+    return min(names, key=lambda name: ledger.knobs[name], default=KNOB)
+
+
+def _grows(ledger: Ledger, name: str) -> bool:
+    return name in ledger.knobs and any(name in c.size.knobs for c in ledger.components)

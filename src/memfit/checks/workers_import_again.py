@@ -6,15 +6,16 @@ light its environment is.
 
 Why: with `start_method="fork"` workers share what the main process has imported, and `DummyVecEnv`
 has no workers at all, which is also faster for light environments. Forking is unsafe once the main
-process has started CUDA or threads that hold locks. The saving is an estimate from the ledger's own
-rows: what a worker holds, less two thirds of the import base (the share of it that is private), but
-not below 8 MiB.
+process has started CUDA or threads that hold locks. `memfit.dropins.LightVecEnv` forks its workers
+from a clean process of its own, which holds the imports once more. Savings are estimates from the
+ledger's own rows: what a worker holds, less two thirds of the import base (the share of it that is
+private), but not below 8 MiB.
 
 Bad:
     env = SubprocVecEnv([make_env] * 16)
 
 Good:
-    env = SubprocVecEnv([make_env] * 16, start_method="fork")
+    env = LightVecEnv([make_env] * 16)
 """
 
 from __future__ import annotations
@@ -52,6 +53,11 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
         change='start_method="fork", or DummyVecEnv for a light env (an estimate: forked workers '
         "share the imports)",
         ledger=resized(ledger, (ROW,), lambda size: knob("n_envs") * left),
+    )
+    yield Fix(
+        change="vec_env_cls=memfit.dropins.LightVecEnv (an estimate: one process with the imports, "
+        "which all workers share)",
+        ledger=resized(ledger, (ROW,), lambda size: knob("n_envs") * left + imported),
     )
 
 

@@ -1,0 +1,64 @@
+"""What a run would hold with memfit's windowed buffers in the place of the library's own.
+
+Bytes are as docs/dropins has them, while no episode ends; a test holds them to the formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from memfit.checks._rows import resized
+from memfit.model import ArraySpec, Kind, Ledger, RunSpec, Size, const, knob, minimum
+
+ROLLOUTS = ("RolloutBuffer", "DictRolloutBuffer")
+REPLAYS = ("ReplayBuffer", "DictReplayBuffer")
+FLATTEN_COPY = "rollout_buffer.flatten_copy"
+OBSERVATIONS, NEXT = "observations", "next_observations"
+START = 4  # bytes that say where an observation begins
+
+
+def stacked(spec: RunSpec) -> int:
+    """How many frames the library's own buffer stores with each observation."""
+    own = spec.buffer in (ROLLOUTS[0], REPLAYS[0])
+    return spec.vec_env.stack if own and spec.vec_env is not None else 1
+
+
+def parts(spec: RunSpec, name: str) -> list[ArraySpec]:
+    """The arrays of a buffer that have this name: one, or one for each key of a Dict."""
+    return [a for a in spec.arrays if a.name.split(".")[1:2] == [name]]
+
+
+def window_rollout(spec: RunSpec, ledger: Ledger, stack: int = 1) -> Ledger:
+    """The ledger with WindowRolloutBuffer, which flattens all but observations with a copy."""
+    observations = parts(spec, OBSERVATIONS)
+    names = [a.name for a in observations]
+    rest = [c for c in ledger.components if c.kind is Kind.BUFFER and c.name not in names]
+    copied = max(rest, key=ledger.bytes_of).size if rest else const(0)
+    ledger = resized(ledger, (FLATTEN_COPY,), lambda _: minimum(knob("n_envs") - 1, 1) * copied)
+    for array in observations:
+        ledger = resized(ledger, (array.name,), _frames_once(_one(array) // stack, stack))
+    return ledger
+
+
+def window_replay(spec: RunSpec, ledger: Ledger, stack: int = 1) -> Ledger:
+    """The ledger with WindowReplayBuffer, which keeps of next observations where they begin."""
+    names = [a.name for a in parts(spec, OBSERVATIONS)]
+    ledger = resized(ledger, names, lambda size: size // stack)
+    for array in parts(spec, NEXT):
+        ledger = resized(ledger, (array.name,), _only_starts(_one(array)))
+    return ledger
+
+
+def _frames_once(frame: int, stack: int) -> Callable[[Size], Size]:
+    steps, envs = knob("n_steps"), knob("n_envs")
+    return lambda _: (steps + stack - 1) * envs * frame + steps * envs * START
+
+
+def _only_starts(one: int) -> Callable[[Size], Size]:
+    return lambda size: size * (2 * START) // one
+
+
+def _one(array: ArraySpec) -> int:
+    """Bytes of one observation of one env."""
+    return array.itemsize * prod(n for n in array.shape if isinstance(n, int))
