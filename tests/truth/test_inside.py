@@ -203,6 +203,31 @@ def test_questions_change_nothing(tmp_path: Path) -> None:
     assert asked >= 3
 
 
+HALF_MADE = """
+import time
+def slow(numbers):
+    for number in numbers:
+        time.sleep(0.0003)
+        yield [number]
+print("ready", flush=True)
+until, made = time.monotonic() + 6, 0
+while time.monotonic() < until:
+    made += len(tuple(slow(range(300)))) + (lambda *given: len(given))(*slow(range(50)))
+print("well")
+"""
+
+
+def test_tuples_that_are_being_made_are_left_alone(tmp_path: Path) -> None:
+    """C code that fills a tuple fails if anyone else has a reference to it."""
+    asked = 0
+    with Target(HALF_MADE, tmp_path) as target:
+        while target.process.poll() is None:
+            asked += listening.ask(target.pid, duplicates=False, timeout=SECONDS) is not None
+        out, err = target.process.communicate(timeout=SECONDS)
+    assert (out.strip(), err) == ("well", "")
+    assert asked >= 3
+
+
 def pythons() -> list[str]:
     """Other Pythons of this machine, where there are some."""
     roots = [Path("/usr/bin"), *Path.home().glob(".pyenv/versions/*/bin")]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import functools
 import gc
+import itertools
+import operator
 import sys
 import types
 from typing import Any
@@ -211,7 +214,7 @@ class Sweep(Walk):
             self.complete = False
             return
         self.pace.rest()
-        tracked = gc.get_objects()
+        tracked = _tracked()
         self.pace.rest()
         skip = {id(tracked)}
         while tracked:
@@ -251,3 +254,27 @@ class Sweep(Walk):
                 form = self.kinds[type(thing)].form
                 if form not in ("module", "class", "function") and self.seen.add(id(thing)):
                     stack.append(thing)
+
+
+class _Collector:
+    """What the garbage collector tracks, read as an attribute: that is no call."""
+
+    get_objects = staticmethod(gc.get_objects)
+    objects = property(operator.methodcaller("get_objects"))
+
+
+def _tracked() -> list[Any]:
+    """Everything that the garbage collector tracks, but no tuples.
+
+    C code may be filling a tuple while it waits for what goes into it, and fails if there is a
+    second reference to it by then. So tuples are let go of before any other thread can run, which
+    is after calls and jumps: between the list and what is left of it there is neither.
+    """
+    collector = _Collector()
+    found: list[Any] = []
+    others = itertools.compress(
+        found, map(functools.partial(operator.is_not, tuple), map(type, found))
+    )
+    found += collector.objects
+    found[:] = others
+    return found
