@@ -238,6 +238,7 @@ class Child:
 
         spec = sb3.read(model, total_timesteps, callback)
         rehearsal = Sb3Rehearsal(model, sb3.array_names(spec), lambda: rest()[1])
+        rehearsal.find_windows()
         survey = Surveyor(model, rehearsal, stopped).run(full_bytes(spec))
         spec = sb3.read(model, total_timesteps, callback)  # the optimizer's state is there now
         readings = asdict(survey)

@@ -27,6 +27,15 @@ def test_a_rehearsed_plan_is_nearer(script: str, bounded: bool, tmp_path: Path) 
     assert true <= answer["upper_bytes"] or not bounded, figures
 
 
+def test_a_run_with_a_windowed_buffer_is_planned_with_what_that_stores(tmp_path: Path) -> None:
+    answer, _ = kernel.plan("ppo_windows.py", cwd=tmp_path)
+    true = kernel.run("ppo_windows.py", cwd=tmp_path).peak
+    rows = {row["name"]: row["bytes"] for row in answer["components"]}
+    frame = rows["minibatch.observations"] // 64 // 4
+    assert rows["rollout_buffer.observations"] == 4 * (1023 + 4) * frame + 4 * 1024 * 4
+    assert answer["peak_bytes"] == pytest.approx(true, rel=0.08)
+
+
 def test_planning_a_run_of_100_gb_takes_little(tmp_path: Path) -> None:
     answer, planner = kernel.plan("dqn_huge.py", cwd=tmp_path)
     assert answer["peak_bytes"] > 2 * 2_000_000 * 4 * 84 * 84

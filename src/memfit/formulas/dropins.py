@@ -25,7 +25,14 @@ def window_rollout(*, length: int, row_bytes: int, new: int = 1) -> Size:
     return envs * rows * row_bytes + steps * envs * START_BYTES
 
 
-def window_replay(*, length: int, row_bytes: int, new: int = 1, n_envs: int = 1) -> Size:
+def window_replay(
+    *,
+    length: int,
+    row_bytes: int,
+    new: int = 1,
+    n_envs: int = 1,
+    episodes: Size | None = None,
+) -> Size:
     """One part of a replay's observations and next observations, until its ring is full.
 
     With one env, `episodes` counts those that ended and were followed by another: each begins
@@ -36,7 +43,8 @@ def window_replay(*, length: int, row_bytes: int, new: int = 1, n_envs: int = 1)
     filled = minimum(capacity, knob("total_timesteps") // n_envs)
     extent = window_extent(length=length, row_bytes=row_bytes, new=new, n_envs=n_envs)
     if n_envs == 1:
-        rows = filled * new + length + knob("episodes") * length
+        ended = knob("episodes") if episodes is None else episodes
+        rows = filled * new + length + ended * length
         extents = ceil_div(rows, extent)
     else:
         extents = ceil_div(filled + 1, (extent - length) // new + 1) * n_envs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memfit.formulas import dropins
 from memfit.formulas.arrays import filled_rows, row_bytes, rows
 from memfit.formulas.rows import (
     BUILT,
@@ -29,11 +30,13 @@ from memfit.model import (
     RunSpec,
     Size,
     Slope,
+    WindowSpec,
     const,
     knob,
     maximum,
     minimum,
 )
+from memfit.units import format_bytes
 
 MINIBATCH = "update.minibatch"
 FLATTEN = "update.flatten"
@@ -139,6 +142,14 @@ def _buffers(spec: RunSpec, readings: Readings) -> Iterator[Component]:
             phases=TRAINING,
             evidence=derived(f"model.{array.name}: {array.dtype} {_shape(array.shape)}"),
         )
+    for window in spec.windows:
+        yield Component(
+            name=window.name,
+            kind=Kind.BUFFER,
+            size=_window_bytes(spec, window),
+            phases=TRAINING,
+            evidence=derived(_window_words(window)),
+        )
     if readings.flattened and spec.arrays:
         # A buffer of one env is flattened without a copy.
         largest = max(spec.arrays, key=lambda a: row_bytes(a).evaluate(spec.knobs))
@@ -149,6 +160,23 @@ def _buffers(spec: RunSpec, readings: Readings) -> Iterator[Component]:
             phases=(FLATTEN,),
             evidence=derived("RolloutBuffer.get: swap_and_flatten copies one array at a time"),
         )
+
+
+def _window_bytes(spec: RunSpec, window: WindowSpec) -> Size:
+    one = {"length": window.length, "row_bytes": window.row_bytes, "new": window.new}
+    if spec.on_policy:
+        return dropins.window_rollout(**one)
+    return dropins.window_replay(**one, n_envs=spec.knobs["n_envs"], episodes=const(0))
+
+
+def _window_words(window: WindowSpec) -> str:
+    if window.new == window.length:
+        return f"model.{window.name}: each observation once"
+    more = format_bytes(window.length * window.row_bytes)
+    return (
+        f"model.{window.name}: {window.new} of {window.length} rows are new a step and stored; "
+        f"each episode that ends adds up to {more}"
+    )
 
 
 def _shape(shape: tuple[int | str, ...]) -> str:
@@ -216,10 +244,15 @@ def _slack(spec: RunSpec, readings: Readings, components: list[Component]) -> It
     so_far = Ledger(components=tuple(components), knobs=spec.knobs)
     pieces = {c.name: c for c in components}
     unwanted = sum(so_far.bytes_of(pieces[name]) for name in pieces if name.startswith("workers."))
+    # Replays have all arrays of a rollout; windows and replay buffers are no matter of malloc's.
+    windows = {window.name for window in spec.windows}
+    unwanted += sum(
+        so_far.bytes_of(c)
+        for c in components
+        if c.kind is Kind.BUFFER and (not spec.on_policy or c.name in windows)
+    )
     for moment, growth in readings.growth.items():
         asked = sum(so_far.bytes_of(c) for c in components if c.alive_in(moment)) - unwanted
-        if not spec.on_policy:
-            asked -= sum(so_far.bytes_of(c) for c in components if c.kind is Kind.BUFFER)
         here = readings.warm - workers + growth.at(readings.batch) - asked
         more = growth.per_unit - (readings.live.per_unit if moment == MINIBATCH else 0)
         size = maximum(unit * more + (here - more * readings.batch), 0)

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from memfit.measure.proc import PeakMeter
-from memfit.measure.rehearsal import Sb3Rehearsal, Work, arrays_of, repeat_episodes, repeat_rows
+from memfit.measure.rehearsal import (
+    Sb3Rehearsal,
+    Work,
+    arrays_of,
+    repeat_episodes,
+    repeat_rows,
+    repeat_windows,
+)
 from memfit.measure.surroundings import read_workers
 
 ITERATIONS = 3
@@ -101,6 +108,7 @@ class FullSize:
         self.rehearsal.step_env(ENV_STEPS, seconds=1.0)
         filled = max(1, buffer.buffer_size if buffer.full else buffer.pos)
         repeat_rows(arrays_of(buffer, self.rehearsal.arrays), filled, scale.rows)
+        repeat_windows(buffer, filled, scale.rows)
         repeat_episodes(buffer, filled, scale.rows)
         work = Work(batch=scale.batch, rows=scale.rows, env_steps=4, env_seconds=0.3)
         iteration = 0

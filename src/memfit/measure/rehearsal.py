@@ -20,6 +20,7 @@ from memfit.measure import allocations
 
 MINIBATCHES = 3  # per epoch: the first, one that follows another, and the last of them
 EPOCHS = 2
+WINDOW_STEPS = 16  # enough to see how observations move on
 GRADIENT_STEPS = 6  # beyond every algorithm's policy delay, and two of the longest
 
 
@@ -88,8 +89,17 @@ class Sb3Rehearsal:
             self.model._last_episode_starts[:] = True  # as a run's first rollout begins
             self._collect_steps(buffer, steps)
         repeat_rows(arrays_of(buffer, self.arrays), steps, rows)
+        repeat_windows(buffer, steps, rows)
         buffer.pos = rows
         buffer.full = True
+
+    def find_windows(self) -> None:
+        """Let a buffer of memfit's own find what it can store once, in a few real steps."""
+        if self.on_policy and hasattr(self.model.rollout_buffer, "tracks"):
+            buffer = self.model.rollout_buffer
+            self._collect_steps(buffer, min(buffer.buffer_size, WINDOW_STEPS))
+        elif not self.on_policy and hasattr(self.model.replay_buffer, "tracks"):
+            self.step_env(WINDOW_STEPS, seconds=1.0)
 
     def _collect_steps(self, buffer: Any, steps: int) -> None:
         self.collecting = True
@@ -239,6 +249,12 @@ def repeat_rows(arrays: Iterable[Any], filled: int, rows: int) -> None:
         for start in range(filled, rows, filled):
             stop = min(start + filled, rows)
             array[start:stop] = array[: stop - start]
+
+
+def repeat_windows(buffer: Any, filled: int, rows: int) -> None:
+    """The same in a buffer of memfit's own, which is written step by step."""
+    if hasattr(buffer, "repeat"):
+        buffer.repeat(filled, rows)
 
 
 def repeat_episodes(buffer: Any, filled: int, rows: int) -> None:

@@ -32,6 +32,7 @@ from memfit.model.runspec import (
     RunSpec,
     UpdateSpec,
     VecEnvSpec,
+    WindowSpec,
 )
 from memfit.model.size import Size, ceil_div, const, knob, maximum, minimum, size
 from memfit.model.sweep import Line, Outcome, Point, Sweep, SweepStep
@@ -101,6 +102,7 @@ __all__ = [
     "UpdateSpec",
     "VecEnvSpec",
     "Watched",
+    "WindowSpec",
     "WorkerReading",
     "ceil_div",
     "const",

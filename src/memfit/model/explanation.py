@@ -73,7 +73,7 @@ class Native:
 
     `libraries` have bytes of objects; `tensors` are the numbers of torch's larger tensors, each
     block with its address, its size and what is resident of it, whoever holds them; `free` is
-    what malloc keeps of the heap.
+    what malloc keeps of the heap. `threads` have what is in use in the arenas of each pool.
     """
 
     LEAST_TENSOR: ClassVar[int] = 65536  # smaller ones are not told apart by processes either
@@ -81,6 +81,8 @@ class Native:
     libraries: Mapping[str, int] = field(default_factory=dict)
     tensors: tuple[tuple[int, int, int], ...] = ()
     free: int = 0
+    threads: Mapping[str, int] = field(default_factory=dict)
+    free_in_arenas: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

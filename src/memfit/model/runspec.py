@@ -29,6 +29,20 @@ class ArraySpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WindowSpec:
+    """A part of a run's observations that memfit's own buffers store once for all windows of it.
+
+    A window has `length` rows of `row_bytes`, of which each step brings `new` ones. What is no
+    window is one row.
+    """
+
+    name: str
+    length: int
+    new: int
+    row_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class NetworkSpec:
     """A network's parameters, what of them is trained, and what its optimizer keeps, in bytes."""
 
@@ -91,6 +105,7 @@ class RunSpec:
     on_policy: bool
     observation: tuple[ArraySpec, ...] = ()
     arrays: tuple[ArraySpec, ...] = ()
+    windows: tuple[WindowSpec, ...] = ()
     networks: tuple[NetworkSpec, ...] = ()
     vec_env: VecEnvSpec | None = None
     callbacks: tuple[CallbackSpec, ...] = ()
@@ -119,6 +134,7 @@ class RunSpec:
                 **data,
                 "observation": arrays("observation"),
                 "arrays": arrays("arrays"),
+                "windows": tuple(WindowSpec(**w) for w in data.get("windows", ())),
                 "networks": tuple(NetworkSpec(**n) for n in data["networks"]),
                 "vec_env": vec_env,
                 "callbacks": tuple(CallbackSpec(**c) for c in data["callbacks"]),

@@ -6,7 +6,14 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from memfit.model import ArraySpec, CallbackSpec, NetworkSpec, RunSpec, VecEnvSpec
+from memfit.model import (
+    ArraySpec,
+    CallbackSpec,
+    NetworkSpec,
+    RunSpec,
+    VecEnvSpec,
+    WindowSpec,
+)
 
 _KNOBS = (
     *("n_steps", "batch_size", "micro_batch_size", "n_epochs"),
@@ -42,6 +49,7 @@ def read(model: Any, total_timesteps: int | None, callback: Any) -> RunSpec:
         on_policy=on_policy,
         observation=tuple(_observation(model.observation_space)),
         arrays=arrays,
+        windows=tuple(_windows(model)),
         networks=tuple(_networks(model)),
         vec_env=_vec_env(model.env, on_policy),
         callbacks=tuple(_callbacks(callback)),
@@ -92,8 +100,25 @@ def _arrays(buffer: Any) -> Iterator[tuple[str, Any]]:
         items = value.items() if isinstance(value, dict) else [("", value)]
         for key, item in items:
             shape = getattr(item, "shape", None)
+            if hasattr(item, "track"):  # windows, which are read by _windows
+                continue
             if shape and hasattr(item, "__setitem__") and shape[0] == buffer.buffer_size:
                 yield (f"{name}.{key}" if key else name), item
+
+
+def _windows(model: Any) -> Iterator[WindowSpec]:
+    """What memfit's own buffers store once, as far as they have found it by now."""
+    of = "rollout_buffer" if hasattr(model, "rollout_buffer") else "replay_buffer"
+    for track in getattr(getattr(model, of), "tracks", {}).values():
+        name = f"{of}.observations.{track.name}" if track.name else f"{of}.observations"
+        for part in track.parts:
+            whole = len(track.parts) == 1
+            yield WindowSpec(
+                name=name if whole else f"{name}[{part.offset}:{part.end}]",
+                length=part.length,
+                new=part.new,
+                row_bytes=part.row * track.dtype.itemsize,
+            )
 
 
 def _array(name: str, array: Any, rows: str, n_envs: int) -> ArraySpec:

@@ -54,6 +54,13 @@ class _WindowRollout(Windowed):
         self.pool = Pool()
         super().__init__(*args, **kwargs)
 
+    def __copy__(self) -> Any:
+        """Another buffer, without anything in it: call reset() before it is used."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.tracks, other.pool = {}, Pool()
+        return other
+
     def reset(self) -> None:
         """Forget the rollout; keep its memory and what is known about windows."""
         shape = self.obs_shape

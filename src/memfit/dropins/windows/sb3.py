@@ -81,6 +81,19 @@ def no_shape(shape: Any) -> Any:
     return dict.fromkeys(shape, (0,)) if isinstance(shape, dict) else (0,)
 
 
+def go_on(track: Track, pos: int) -> None:
+    """Write a step after the last one: the oldest rows of each window come again as the newest."""
+    last = track.read(track.starts[-1, :, pos - 1]).copy()
+    if track.columns == 2:
+        track.write(0, pos, last)
+    flat = last.reshape(track.n_envs, track.size)
+    for part in track.parts:
+        rows = flat[:, part.offset : part.end].reshape(-1, part.outer, part.length, part.inner)
+        rows[...] = np.roll(rows, part.new if part.newest_first else -part.new, axis=2)
+    track.fresh = track.ended = np.zeros(track.n_envs, np.bool_)
+    track.write(track.columns - 1, pos, last)
+
+
 class Windowed:
     """Mixed into a buffer of the library, before its class."""
 
@@ -97,6 +110,15 @@ class Windowed:
         if new:
             return torch.as_tensor(array, device=self.device)
         return torch.tensor(array, device=self.device)
+
+    def repeat(self, filled: int, rows: int) -> None:
+        """Fill steps up to `rows` with observations that go on from the last of the filled ones.
+
+        For rehearsals: they take as much memory as real ones.
+        """
+        for track in self.tracks.values():
+            for pos in range(filled, rows):
+                go_on(track, pos)
 
     def report(self) -> list[TrackReport]:
         """For each array of observations: what is a window, and how many bytes it takes."""
