@@ -115,6 +115,7 @@ def test_threads_are_found_with_their_stacks_and_pools(name: str) -> None:
         pools = {pool.name: pool for pool in explanation.main.pools}
         tasks = len(os.listdir(f"/proc/{process.pid}/task"))
         assert sum(pool.threads for pool in pools.values()) == tasks
+        assert "Python" in pools, pools
         python = pools["Python"]
         assert python.threads == (23 if name == "many_threads" else 1)
         # Reserved is not resident: 8 MiB each, of which a few pages are there.
@@ -194,6 +195,14 @@ def test_private_memory_has_holders(name: str) -> None:
     explanation = inside_of(name)
     assert explanation.inside is not None
     assert explanation.inside.held_share >= 0.9
+
+
+def test_what_c_code_of_threads_holds_is_named_by_their_pool() -> None:
+    explanation = inside_of("thread_arena")
+    assert explanation.inside is not None
+    found = {h.path: h.bytes for h in explanation.inside.holders}["threads.Python"]
+    assert 16 * MIB <= found <= 17 * MIB
+    assert sum(rows(explanation).values()) == pytest.approx(explanation.pss_bytes, rel=0.01)
 
 
 def test_what_libraries_hold_in_the_heap_is_named_from_outside() -> None:

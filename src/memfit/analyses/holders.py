@@ -64,6 +64,7 @@ def deal(view: ProcessView, told: Told | None) -> Dealt:
         dealt.holders += _told(told, pots)
     dealt.holders += _tensors(native, told, pots, view.pid)
     dealt.holders += _native(native, pots, view.pid)
+    dealt.holders += _threads(native, pots, view.pid)
     if told is not None:
         dealt.holders.append(_free_heap(told, native, pots, view.pid))
         dealt.holders += _pools(pots, view.pid)
@@ -141,6 +142,24 @@ def _native(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
         )
 
 
+def _threads(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
+    """What is in use in the arenas of threads, but for the arrays that were told of there."""
+    taken = pots.taken_of(Layer.ARENAS)
+    for pool, amount in sorted(native.threads.items(), key=lambda item: -item[1]):
+        told = min(taken, amount)
+        taken -= told
+        held = pots.take_layer(Layer.ARENAS, amount - told)
+        yield Holder(
+            path=f"threads.{pool}",
+            kind=Kind.BASE,
+            bytes=held,
+            reserved=held,
+            count=1,
+            what="work memory of these threads, in their own malloc arenas",
+            pid=pid,
+        )
+
+
 def kind_of(path: str) -> Kind:
     """What arrays are in a run, by the words of their holder's path."""
     return next((kind for word, kind in _WORDS if word in path), Kind.ARRAYS)
@@ -184,7 +203,7 @@ def _objects(objects: HeldObjects, pots: _Pots, pid: int) -> Holder:
 def _free_heap(told: Told, native: Native, pots: _Pots, pid: int) -> Holder:
     if native.libraries:  # read in one moment with the rest of the heap
         amount = pots.take_layer(Layer.HEAP, native.free)
-        amount += pots.take_layer(Layer.ARENAS, told.free - native.free)
+        amount += pots.take_layer(Layer.ARENAS, native.free_in_arenas)
     else:
         amount = pots.take_heap(told.free)
     return Holder(
@@ -240,6 +259,14 @@ class _Pots:
         """Memory of a layer, wherever in it."""
         own = [i for i, part in enumerate(self.parts) if part.layer is layer]
         return self._take_from(own, amount)
+
+    def taken_of(self, layer: Layer) -> int:
+        """What has been taken of a layer so far."""
+        return sum(
+            part.bytes - left
+            for part, left in zip(self.parts, self.left, strict=True)
+            if part.layer is layer
+        )
 
     def take_heap(self, amount: int) -> int:
         """Memory from malloc, in small blocks."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import struct
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,6 +20,7 @@ from memfit.measure.proc import PAGE
 
 _FIRST_BYTES = 16 * 1024  # of a stack, from its upper end: the thread's own data and first calls
 _USUAL_STACK = 8 * 2**20
+_MANY = 4
 
 # What starts threads, by a part of the library's name, the most telling first.
 _POOLS = (
@@ -108,17 +110,19 @@ def _pool_by_stack(
     pages: Pagemap,
 ) -> str:
     top = stack[1]
-    names = set()
+    names: Counter[str] = Counter()
     # Only pages that are there: to read another would make it.
     for a, b in pages.present(max(stack[0], top - _FIRST_BYTES), top) if pages.readable else ():
         for (word,) in struct.iter_unpack("<Q", memory.read(a, b - a)):
             at = bisect_right(starts, word) - 1
             if at >= 0 and "x" in maps[at].perms and maps[at].holds(word):
-                names.add(maps[at].path.rsplit("/", 1)[-1])
+                names[maps[at].path.rsplit("/", 1)[-1]] += 1
+    found: Counter[str] = Counter()
     for part, pool in _POOLS:
-        if any(part in name for name in names):
-            return pool
-    return ""
+        found[pool] += sum(count for name, count in names.items() if part in name)
+    if found["Python"] > _MANY * found["torch"]:  # a word or two may lead anywhere by chance
+        del found["torch"]
+    return next((pool for _, pool in _POOLS if found[pool]), "")
 
 
 def _stack(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memfit.errors import UsageError
 from memfit.measure import proc
+from memfit.measure.arenas import in_arenas
+from memfit.measure.heap import HeapCopy, copy_main
 from memfit.measure.layers import Layers
 from memfit.measure.mappings import Mapping, Pagemap, Span, apart, mappings, nameless
-from memfit.measure.native import HeapCopy, copy_heap, follow
+from memfit.measure.native import follow
 from memfit.measure.peek import Memory
 from memfit.measure.threads import Thread, threads
 from memfit.model import Layer, Native, Part, ProcessView, ThreadPool
@@ -59,7 +61,12 @@ def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
             now = _settled(pid, pages, memory, numbers)
             own = threads(pid, now.maps, pages)
             parts = Layers(now.maps, own, pages, memory).parts()
-            followed = follow(now.heap, pages, memory) if now.heap else Native()
+            followed = Native()
+            if now.heap is not None:
+                followed = follow(now.heap, now.maps, pages, memory)
+                heaps = [s for part in parts if part.layer is Layer.ARENAS for s in part.spans]
+                used, free = in_arenas(heaps, own, pages, memory)
+                followed = replace(followed, threads=used, free_in_arenas=free)
         parts += _rounding(now.total.pss - sum(m.pss for m in now.maps), len(now.maps))
     except PermissionError:
         raise UsageError(
@@ -177,7 +184,7 @@ def _snapshot(
     moved = abs(total.pss - sum(m.pss for m in maps))
     heap = None
     if numbers is not None:
-        heap = copy_heap(maps, pages, memory, numbers)
+        heap = copy_main(maps, pages, memory, numbers)
         moved += apart([(m.start, m.end) for m in maps if m.nameless], nameless(pid))
     return _Snapshot(maps=maps, total=total, heap=heap, moved=moved)
 
