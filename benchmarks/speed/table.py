@@ -82,7 +82,7 @@ def ppo(found: Any) -> str:
             "that was resident, median of runs. Asked: lower by the flatten copy and half of three "
             "minibatches. The library frees what it flattened before it computes gradients: the "
             "copy is at the peak only where the rollout is larger than all that an update needs; "
-            "else what is saved is the difference of the two buffers.\n"
+            "else what is saved is mostly the difference of the two buffers.\n"
         ),
         (
             "| rollout | minibatch | runs | stable-baselines3 | memfit | lower by | asked "

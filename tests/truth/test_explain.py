@@ -34,7 +34,12 @@ def layer(explanation: Explanation, wanted: Layer, *, main: bool = True) -> int:
     return sum(p.bytes for view in processes for p in view.parts if p.layer is wanted)
 
 
-@pytest.mark.parametrize("name", NAMES)
+SLOW = ("drone",)  # its memory is explained below too, with its holders
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in NAMES]
+)
 def test_rows_add_up_to_what_the_kernel_says(name: str) -> None:
     with running(name) as process:
         for _ in range(5):  # those that compute change while they are read

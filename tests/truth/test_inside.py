@@ -186,7 +186,7 @@ print(repr(total))
 
 def test_questions_change_nothing(tmp_path: Path) -> None:
     """As many questions as there is time for, each a whole walk, while a seeded loop is busy."""
-    script = BUSY.format(steps=500_000)
+    script = BUSY.format(steps=200_000)
     file = tmp_path / "alone.py"
     file.write_text(script)
     alone = subprocess.run(

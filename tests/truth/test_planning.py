@@ -32,7 +32,7 @@ def test_a_run_with_a_windowed_buffer_is_planned_with_what_that_stores(tmp_path:
     true = kernel.run("ppo_windows.py", cwd=tmp_path).peak
     rows = {row["name"]: row["bytes"] for row in answer["components"]}
     frame = rows["minibatch.observations"] // 64 // 4
-    assert rows["rollout_buffer.observations"] == 4 * (1023 + 4) * frame + 4 * 1024 * 4
+    assert rows["rollout_buffer.observations"] == 4 * (511 + 4) * frame + 4 * 512 * 4
     assert answer["peak_bytes"] == pytest.approx(true, rel=0.08)
 
 

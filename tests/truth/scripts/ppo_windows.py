@@ -10,10 +10,10 @@ env = VecFrameStack(DummyVecEnv([Frames] * 4), 4)
 model = PPO(
     "CnnPolicy",
     env,
-    n_steps=1024,
+    n_steps=512,
     batch_size=64,
     n_epochs=1,
     device="cpu",
     rollout_buffer_class=WindowRolloutBuffer,
 )
-model.learn(2 * 4 * 1024)
+model.learn(2 * 4 * 512)
