@@ -131,15 +131,8 @@ def _tensors(native: Native, told: Told | None, pots: _Pots, pid: int) -> Iterat
 def _native(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
     for library, amount in sorted(native.libraries.items(), key=lambda item: -item[1]):
         taken = pots.take_layer(Layer.HEAP, amount)
-        yield Holder(
-            path=f"native.{library}",
-            kind=Kind.BASE,
-            bytes=taken,
-            reserved=taken,
-            count=1,
-            what="C and C++ objects to which this library's data lead",
-            pid=pid,
-        )
+        what = "C and C++ objects to which this library's data lead"
+        yield _beneath(f"native.{library}", taken, what, pid)
 
 
 def _threads(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
@@ -149,15 +142,13 @@ def _threads(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
         told = min(taken, amount)
         taken -= told
         held = pots.take_layer(Layer.ARENAS, amount - told)
-        yield Holder(
-            path=f"threads.{pool}",
-            kind=Kind.BASE,
-            bytes=held,
-            reserved=held,
-            count=1,
-            what="work memory of these threads, in their own malloc arenas",
-            pid=pid,
-        )
+        what = "work memory of these threads, in their own malloc arenas"
+        yield _beneath(f"threads.{pool}", held, what, pid)
+
+
+def _beneath(path: str, held: int, what: str, pid: int) -> Holder:
+    """What is held beneath Python."""
+    return Holder(path=path, kind=Kind.BASE, bytes=held, reserved=held, count=1, what=what, pid=pid)
 
 
 def kind_of(path: str) -> Kind:
