@@ -30,12 +30,8 @@ def write(results: Path, readme: Path) -> None:
         if file.exists():
             found = json.loads(file.read_text())
             load = f"{found['load_before']} before, {found['load_after']} after"
-            note = (
-                " Other work shared the two cores, so the times are disturbed."
-                if found["load_before"] > 1.0
-                else ""
-            )
-            parts += [section(found), f"Load of the machine: {load}.{note}\n"]
+            said = f"Load of the machine, with the stages before: {load}.\n"
+            parts += [section(found), said]
             # Said by hand where a result is not one run of the present code.
             parts += [f"Note: {found['note']}\n"] if "note" in found else []
     readme.write_text("\n".join(parts))
