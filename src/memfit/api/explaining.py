@@ -17,7 +17,7 @@ from memfit.model import Explanation, Inside, Ledger, Limit, ProcessView, Told
 
 _LEAST_SECONDS = 0.2
 _PATIENCE = 120.0
-_MUCH = 0.06  # of a tree's private memory that one process cannot name
+_MUCH = 0.09  # of a tree's private memory that one process cannot name
 
 
 def explain(
@@ -120,7 +120,7 @@ def _coherent(view: ProcessView, told: Told, much: float) -> tuple[ProcessView, 
     holder in that reading. While there is much of them, it is read again, and asked again once.
     """
     found = [(view, told, deal(view, told))]
-    for ask in (False, True, False):
+    for ask in (False, True):
         if found[-1][2].unnamed <= much:
             break
         if ask:
