@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from gymnasium import spaces
 from memfit.dropins import WindowReplayBuffer, WindowRolloutBuffer
 
 SPACE = spaces.Box(0, 255, (4, 8, 8), np.uint8)
+PLAIN = spaces.Box(0, 1, (5,), np.float64)
 ACTIONS = spaces.Discrete(2)
 STEPS, ENVS, REAL = 64, 3, 16
 
@@ -23,9 +25,10 @@ def shown(step: int, rng: np.random.Generator) -> Any:
     return frames[:, step : step + 4]
 
 
-def filled(buffer: Any, steps: int) -> Any:
+def filled(buffer: Any, steps: int, of: Callable[[int], Any] | None = None) -> Any:
+    seen = of or (lambda step: shown(step, np.random.default_rng(0)))
     for step in range(steps):
-        obs, after = (shown(s, np.random.default_rng(0)) for s in (step, step + 1))
+        obs, after = seen(step), seen(step + 1)
         if isinstance(buffer, WindowRolloutBuffer):
             zeros = torch.zeros(ENVS)
             starts = np.full(ENVS, step == 0)
@@ -36,9 +39,28 @@ def filled(buffer: Any, steps: int) -> Any:
     return buffer
 
 
-def made(kind: type[Any]) -> Any:
+def made(kind: type[Any], space: spaces.Box = SPACE) -> Any:
     size = STEPS * ENVS if kind is WindowReplayBuffer else STEPS
-    return kind(size, SPACE, ACTIONS, "cpu", n_envs=ENVS)
+    return kind(size, space, ACTIONS, "cpu", n_envs=ENVS)
+
+
+@pytest.mark.parametrize("kind", [WindowRolloutBuffer, WindowReplayBuffer])
+def test_what_is_no_window_takes_room_too(kind: type[Any]) -> None:
+    real, repeated = (made(kind, PLAIN) for _ in range(2))
+    for buffer, steps in ((real, STEPS), (repeated, REAL)):
+        filled(buffer, steps, lambda s: np.random.default_rng(s).random((ENVS, 5)))
+    repeated.repeat(REAL, STEPS)
+    assert repeated.observation_nbytes == real.observation_nbytes
+    for track in repeated.tracks.values():
+        assert len(np.unique(track.starts[0])) == STEPS * ENVS
+
+
+def test_a_replay_goes_on_after_it() -> None:
+    buffer = filled(made(WindowReplayBuffer), REAL)
+    buffer.repeat(REAL, STEPS)
+    assert buffer.full and buffer.pos == 0
+    filled(buffer, 2)
+    assert buffer.pos == 2
 
 
 @pytest.mark.parametrize("kind", [WindowRolloutBuffer, WindowReplayBuffer])

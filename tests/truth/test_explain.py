@@ -206,7 +206,8 @@ def test_what_c_code_of_threads_holds_is_named_by_their_pool() -> None:
     explanation = inside_of("thread_arena")
     assert explanation.inside is not None
     found = {h.path: h.bytes for h in explanation.inside.holders}["threads.Python"]
-    assert 16 * MIB <= found <= 17 * MIB
+    # The thread that answers has an arena too.
+    assert 4000 * 1024 <= found <= 5 * MIB
     assert sum(rows(explanation).values()) == pytest.approx(explanation.pss_bytes, rel=0.01)
 
 

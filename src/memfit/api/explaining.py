@@ -121,7 +121,8 @@ def _coherent(view: ProcessView, told: Told, much: float) -> tuple[ProcessView, 
     """
     found = [(view, told, deal(view, told))]
     for ask in (False, True):
-        if found[-1][2].unnamed <= much:
+        # Without its heap it would be the same again.
+        if found[-1][2].unnamed <= much or not view.native.libraries:
             break
         if ask:
             told = _told_again(view, told)
@@ -131,7 +132,8 @@ def _coherent(view: ProcessView, told: Told, much: float) -> tuple[ProcessView, 
         except UsageError:  # it has ended
             break
         found.append((view, told, deal(view, told)))
-    return min(found, key=lambda reading: reading[2].unnamed / max(1, reading[0].private))
+    view, best, dealt = min(found, key=lambda r: r[2].unnamed / max(1, r[0].private))
+    return view, _with_cost(best, told), dealt
 
 
 def _told_again(view: ProcessView, before: Told) -> Told:
@@ -142,15 +144,23 @@ def _told_again(view: ProcessView, before: Told) -> Told:
     return replace(
         told,
         repeated=before.repeated,
+        notes=before.notes,
         seconds=before.seconds + told.seconds,
         longest_hold_seconds=max(before.longest_hold_seconds, told.longest_hold_seconds),
     )
 
 
+def _with_cost(told: Told, all_told: Told) -> Told:
+    """What was told, with what all telling has cost the process."""
+    return replace(
+        told, seconds=all_told.seconds, longest_hold_seconds=all_told.longest_hold_seconds
+    )
+
+
 def _places(told: Told | None) -> list[Span]:
-    """Where there are numbers and no pointers."""
+    """Where there are numbers and no pointers, as far as they are in memory."""
     blocks = (block for arrays in told.arrays for block in arrays.blocks) if told else ()
-    return [(start, start + size) for start, size in blocks]
+    return [(start, start + resident) for start, resident in blocks]
 
 
 def _inside(reading: _Reading) -> Inside | None:

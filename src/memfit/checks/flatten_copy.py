@@ -28,6 +28,8 @@ CODE = "MF003"
 
 
 def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
+    if spec.windows:  # no observations are copied then
+        return
     copy = row(ledger, FLATTEN_COPY)
     if copy is None or not ledger.bytes_of(copy) or not copy.alive_in(ledger.peak.moment):
         return

@@ -275,6 +275,10 @@ def _tracked() -> list[Any]:
     others = itertools.compress(
         found, map(functools.partial(operator.is_not, tuple), map(type, found))
     )
+    collects = gc.isenabled()
+    gc.disable()  # to collect would run code of the target
     found += collector.objects
     found[:] = others
+    if collects:
+        gc.enable()
     return found

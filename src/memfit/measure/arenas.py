@@ -13,7 +13,7 @@ from memfit.measure.peek import Memory
 from memfit.measure.threads import Thread
 
 _OWN_DATA = 64 * 1024  # of a thread, at most
-_HEADER = 32  # of a heap: its arena, the heap before, its size, what of it may be used
+_HEADER = 32  # of a heap: its arena, the heap before, its size, what of it may be written
 
 
 def in_arenas(
@@ -29,7 +29,9 @@ def in_arenas(
         heap = copy_of(span, pages, memory)
         if len(heap.words) <= _HEADER // 8:
             continue
-        blocks = Blocks(heap.start + _HEADER, heap.words[_HEADER // 8 :])
+        # Behind the heap's own end there is what it has given back.
+        end = min(int(heap.words[2]) // 8, len(heap.words))
+        blocks = Blocks(heap.start + _HEADER, heap.words[_HEADER // 8 : end])
         resident = heap.resident(blocks.offsets[:-1] + _HEADER, blocks.sizes)
         pool = pools.get(int(heap.words[0]), "")
         if pool:

@@ -99,14 +99,16 @@ def _own_mappings(
     nameless = [m for m in maps if m.nameless and m.writable]
     starts = np.array([m.start for m in nameless], dtype=np.uint64)
     at = np.searchsorted(starts, words, side="right") - 1
+    found = set()
     for word, i in sorted({(int(w), int(i)) for w, i in zip(words, at, strict=True) if i >= 0}):
         mapping, page = nameless[i], word & -PAGE
         # Numbers begin behind the head; or, where their holder aligned them himself, near it.
         for head in (word - HEAD, page) if page + HEAD < word else (word - HEAD,):
-            found = _block_at(head, mapping, pages, memory)
-            if found:
-                yield found
+            block = _block_at(head, mapping, pages, memory)
+            if block:
+                found.add(block)
                 break
+    yield from sorted(found)
 
 
 def _block_at(

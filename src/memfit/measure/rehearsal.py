@@ -97,7 +97,12 @@ class Sb3Rehearsal:
         """Let a buffer of memfit's own find what it can store once, in a few real steps."""
         if self.on_policy and hasattr(self.model.rollout_buffer, "tracks"):
             buffer = self.model.rollout_buffer
-            self._collect_steps(buffer, min(buffer.buffer_size, WINDOW_STEPS))
+            started = time.perf_counter()
+            self._collect_steps(buffer, min(buffer.buffer_size, 2))
+            each = (time.perf_counter() - started) / 2
+            steps = min(buffer.buffer_size, WINDOW_STEPS, int(1.0 / max(each, 1e-6)))
+            if steps > 2:
+                self._collect_steps(buffer, steps)
         elif not self.on_policy and hasattr(self.model.replay_buffer, "tracks"):
             self.step_env(WINDOW_STEPS, seconds=1.0)
 

@@ -64,6 +64,7 @@ def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
             followed = Native()
             if now.heap is not None:
                 followed = follow(now.heap, now.maps, pages, memory)
+            if numbers is not None:
                 heaps = [s for part in parts if part.layer is Layer.ARENAS for s in part.spans]
                 used, free = in_arenas(heaps, own, pages, memory)
                 followed = replace(followed, threads=used, free_in_arenas=free)

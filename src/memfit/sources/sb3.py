@@ -50,6 +50,7 @@ def read(model: Any, total_timesteps: int | None, callback: Any) -> RunSpec:
         observation=tuple(_observation(model.observation_space)),
         arrays=arrays,
         windows=tuple(_windows(model)),
+        notes=tuple(_window_notes(model)),
         networks=tuple(_networks(model)),
         vec_env=_vec_env(model.env, on_policy),
         callbacks=tuple(_callbacks(callback)),
@@ -119,6 +120,14 @@ def _windows(model: Any) -> Iterator[WindowSpec]:
                 new=part.new,
                 row_bytes=part.row * track.dtype.itemsize,
             )
+
+
+def _window_notes(model: Any) -> Iterator[str]:
+    tracks = getattr(getattr(model, "replay_buffer", None), "tracks", {}).values()
+    if any(track.storage.compression for track in tracks):
+        yield "the replay is compressed: it is planned as if it were not, at most it takes that"
+    if any(track.storage.kind == "disk" for track in tracks):
+        yield "the replay is in a file, whose pages the system takes back where memory is short"
 
 
 def _array(name: str, array: Any, rows: str, n_envs: int) -> ArraySpec:

@@ -105,6 +105,11 @@ class _WindowReplay(Windowed):
             for track in self.tracks.values():
                 track.look(self.pos)
 
+    def repeat(self, filled: int, rows: int) -> None:
+        """As in all windowed buffers; more transitions may follow."""
+        super().repeat(filled, rows)
+        self.pos, self.full = rows % self.buffer_size, rows >= self.buffer_size
+
     def reset(self) -> None:
         """Forget all transitions; keep the memory."""
         super().reset()  # type: ignore[misc]

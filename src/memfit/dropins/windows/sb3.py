@@ -10,7 +10,7 @@ import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from memfit.dropins.windows.layout import Window
+from memfit.dropins.windows.layout import Window, bits
 from memfit.dropins.windows.pool import Pool
 from memfit.dropins.windows.track import Storage, Track, TrackReport
 from memfit.errors import UsageError
@@ -82,14 +82,20 @@ def no_shape(shape: Any) -> Any:
 
 
 def go_on(track: Track, pos: int) -> None:
-    """Write a step after the last one: the oldest rows of each window come again as the newest."""
+    """Write a step after the last one: the oldest rows of each window come again as the newest.
+
+    What is no window is the last observation with another bit or two.
+    """
     last = track.read(track.starts[-1, :, pos - 1]).copy()
     if track.columns == 2:
         track.write(0, pos, last)
-    flat = last.reshape(track.n_envs, track.size)
+    flat = bits(last).reshape(track.n_envs, track.size)
     for part in track.parts:
         rows = flat[:, part.offset : part.end].reshape(-1, part.outer, part.length, part.inner)
-        rows[...] = np.roll(rows, part.new if part.newest_first else -part.new, axis=2)
+        if part.moves:
+            rows[...] = np.roll(rows, part.new if part.newest_first else -part.new, axis=2)
+        else:
+            rows ^= np.array(1 + pos % 127, rows.dtype)  # the same again would not be stored
     track.fresh = track.ended = np.zeros(track.n_envs, np.bool_)
     track.write(track.columns - 1, pos, last)
 

@@ -160,5 +160,6 @@ def _by_torch(windows: Array, at: Array, out: Array) -> bool:
         return False
     signed = np.dtype(f"i{out.itemsize}")  # of which torch knows all sizes
     into = torch.from_numpy(out.view(signed))
-    torch.index_select(torch.from_numpy(windows.view(signed)), 0, torch.from_numpy(at), out=into)
+    index = torch.from_numpy(np.array(at))  # of its own: torch takes no negative strides
+    torch.index_select(torch.from_numpy(windows.view(signed)), 0, index, out=into)
     return True
