@@ -67,6 +67,7 @@ def test_a_script_is_built_with_each_value_and_planned(ppo: Path) -> None:
     assert result.planned["2GiB"] == pytest.approx(result.largest["2GiB"][1], rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_script_may_take_the_value_itself(ppo: Path) -> None:
     result = sweep(["{envs}"], target=ppo, over="envs=16,64")
     assert result.line is not None and result.line.bytes_per_unit > 1.5 * MIB

@@ -52,7 +52,7 @@ WRITES = """
     ("kind", "options", "words"),
     [
         ("DummyVecEnv", "{}", ["--probe"]),
-        ("SubprocVecEnv", "{'start_method': 'fork'}", []),
+        pytest.param("SubprocVecEnv", "{'start_method': 'fork'}", [], marks=pytest.mark.slow),
         ("SubprocVecEnv", "{}", []),
     ],
     ids=["in one process, probed", "forked", "fork server"],

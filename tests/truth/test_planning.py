@@ -42,7 +42,10 @@ def test_planning_a_run_of_100_gb_takes_little(tmp_path: Path) -> None:
     assert planner.peak <= 500 * MIB, f"{planner.peak / MIB:.0f} MiB"
 
 
-@pytest.mark.parametrize("start_method", ["fork", "forkserver", "spawn"])
+@pytest.mark.parametrize(
+    "start_method",
+    ["forkserver", *(pytest.param(how, marks=pytest.mark.slow) for how in ("fork", "spawn"))],
+)
 def test_few_workers_are_started_however_many_are_asked_for(
     tmp_path: Path, start_method: str
 ) -> None:

@@ -373,7 +373,11 @@ def test_output_is_where_it_was_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(400)  # torch is loaded by several processes, beside whatever else runs
-@pytest.mark.parametrize("options", BOTH, ids=["made to fit", "as described"])
+@pytest.mark.parametrize(
+    "options",
+    [BOTH[0], pytest.param(BOTH[1], marks=pytest.mark.slow)],
+    ids=["made to fit", "as described"],
+)
 def test_ctrl_c_ends_cleanly(tmp_path: Path, options: list[str]) -> None:
     child = started(tmp_path, *SMALL, *options, "--steps", "1000000")
     try:
