@@ -26,7 +26,7 @@ ALLOWED = {
     "formulas": BASE,
     "measure": BASE,
     "dropins": BASE,
-    "checks": BASE,
+    "checks": BASE | {"formulas"},
     "analyses": BASE | {"formulas", "checks"},
     "render": BASE,
     "cli": BASE | {"api", "render"},

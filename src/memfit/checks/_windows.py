@@ -1,6 +1,6 @@
 """What a run would hold with memfit's windowed buffers in the place of the library's own.
 
-Bytes are as docs/dropins has them, while no episode ends; a test holds them to the formulas.
+Bytes are those of the formulas, while no episode ends; a replay's are near them, as a test says.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Callable
 from math import prod
 
 from memfit.checks._rows import resized
+from memfit.formulas import dropins
 from memfit.model import ArraySpec, Kind, Ledger, RunSpec, Size, const, knob, minimum
 
 ROLLOUTS = ("RolloutBuffer", "DictRolloutBuffer")
 REPLAYS = ("ReplayBuffer", "DictReplayBuffer")
 FLATTEN_COPY = "rollout_buffer.flatten_copy"
 OBSERVATIONS, NEXT = "observations", "next_observations"
-START = 4  # bytes that say where an observation begins
 
 
 def stacked(spec: RunSpec) -> int:
@@ -37,7 +37,8 @@ def window_rollout(spec: RunSpec, ledger: Ledger, stack: int = 1) -> Ledger:
     copied = max(rest, key=ledger.bytes_of).size if rest else const(0)
     ledger = resized(ledger, (FLATTEN_COPY,), lambda _: minimum(knob("n_envs") - 1, 1) * copied)
     for array in observations:
-        ledger = resized(ledger, (array.name,), _frames_once(_one(array) // stack, stack))
+        once = dropins.window_rollout(length=stack, row_bytes=_one(array) // stack)
+        ledger = resized(ledger, (array.name,), _always(once))
     return ledger
 
 
@@ -50,13 +51,12 @@ def window_replay(spec: RunSpec, ledger: Ledger, stack: int = 1) -> Ledger:
     return ledger
 
 
-def _frames_once(frame: int, stack: int) -> Callable[[Size], Size]:
-    steps, envs = knob("n_steps"), knob("n_envs")
-    return lambda _: (steps + stack - 1) * envs * frame + steps * envs * START
+def _always(size: Size) -> Callable[[Size], Size]:
+    return lambda _: size
 
 
 def _only_starts(one: int) -> Callable[[Size], Size]:
-    return lambda size: size * (2 * START) // one
+    return lambda size: size * (2 * dropins.START_BYTES) // one
 
 
 def _one(array: ArraySpec) -> int:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _PRESENT = 1 << 63
 _AT_ONCE = 1 << 16  # pages looked up in one read
 
-
 Span = tuple[int, int]
 
 

@@ -102,7 +102,7 @@ def _own_mappings(
     found = set()
     for word, i in sorted({(int(w), int(i)) for w, i in zip(words, at, strict=True) if i >= 0}):
         mapping, page = nameless[i], word & -PAGE
-        # Numbers begin behind the head; or, where their holder aligned them himself, near it.
+        # Numbers begin behind the head; or, where their holder aligned them, near it.
         for head in (word - HEAD, page) if page + HEAD < word else (word - HEAD,):
             block = _block_at(head, mapping, pages, memory)
             if block:

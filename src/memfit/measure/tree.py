@@ -29,7 +29,7 @@ SETTINGS = (
     "LD_PRELOAD",
 )
 _KERNEL_THREAD = 0x0020_0000
-_TRIES = 2  # more
+_MORE_TRIES = 2
 _SAME = 0.005  # two ways of summing may differ by so much, else the process changed meanwhile
 
 
@@ -54,7 +54,7 @@ def read_tree(
 
 
 def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
-    """One process. Raises UsageError where it is gone or may not be read."""
+    """One process, as in `read_tree`. Raises UsageError where it is gone or may not be read."""
     pages = Pagemap(pid)
     try:
         with Memory(pid) as memory:
@@ -167,7 +167,7 @@ class _Snapshot:
 def _settled(pid: int, pages: Pagemap, memory: Memory, numbers: Sequence[Span] | None) -> _Snapshot:
     """The snapshot in which the least came and went; the first that is good enough."""
     best = _snapshot(pid, pages, memory, numbers)
-    for _ in range(_TRIES):
+    for _ in range(_MORE_TRIES):
         if best.moved <= _SAME * best.total.pss:
             break
         again = _snapshot(pid, pages, memory, numbers)
