@@ -166,4 +166,4 @@ def test_workers_are_summed_by_layer_and_small_libraries_together() -> None:
 
 
 def test_processes_and_readers_from_outside_call_the_same_blocks_large() -> None:
-    assert Native.LEAST_TENSOR == blocks.LARGE
+    assert Native.LEAST_NUMBERS == blocks.LARGE

@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 
 import memfit
+from memfit.analyses.holders import deal
+from memfit.measure.inside_view import look_inside
+from memfit.measure.tree import read_process
 from memfit.model import Explanation, Layer
 from tests.truth import kernel
 from tests.truth.running import NAMES, running, tree_pss
@@ -231,6 +234,36 @@ def test_activations_that_only_autograd_holds_are_named() -> None:
     found = held["torch.activations"] + held["held by C code alone (torch)"]
     assert held["torch.activations"] and found == pytest.approx(kept, rel=0.001)
     assert explanation.inside.held_share >= 0.9
+
+
+def test_arrays_are_found_from_outside() -> None:
+    with running("numpy_half_filled") as process:
+        followed = memfit.explain(process.pid, native=True)
+        # The arrays of 4 KiB are not told apart from the heap.
+        assert rows(followed)["numpy.arrays"] == pytest.approx(80 * MIB, rel=0.001)
+        assert sum(rows(followed).values()) == pytest.approx(followed.pss_bytes, rel=0.01)
+
+
+@pytest.mark.parametrize("malloc", ["pymalloc", "malloc"])
+def test_arrays_that_moved_while_the_process_told_are_found(
+    malloc: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONMALLOC", malloc)
+    run = (sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--")
+    with running("moving_arrays", *run) as process:
+        assert process.stdin is not None and process.stdout is not None
+        child = kernel.below(process.pid)[0]
+        told = look_inside(read_process(child, numbers=None), duplicates=False, timeout=60)
+        assert told is not None
+        assert {"held[2]", "small"} <= {arrays.path for arrays in told.arrays}
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"moved\n"
+        dealt = deal(read_process(child, numbers=[]), told)
+    held = {h.path: h.bytes for h in dealt.holders}
+    assert held["numpy.arrays"] == pytest.approx(48.1 * MIB, rel=0.001)
+    assert held["held[2]"] == 0
+    assert dealt.unnamed <= 0.1 * dealt.private
 
 
 def explain_json(*words: str) -> tuple[int, dict[str, Any], str]:

@@ -37,7 +37,17 @@ _WORDS = (
 FREE_OBJECTS = "python.free"
 OTHER_OBJECTS = "python.unreached"
 FREE_HEAP = "malloc.free"
-IN_FLIGHT, ALL_TENSORS = "torch.activations", "torch.tensors"
+IN_FLIGHT, ALL_TENSORS, ARRAYS = "torch.activations", "torch.tensors", "numpy.arrays"
+
+_WHAT = {  # by whether the process told of the others
+    (
+        IN_FLIGHT,
+        True,
+    ): "tensors that no Python object holds: kept for the backward pass, or in work",
+    (ALL_TENSORS, False): "numbers of torch's tensors of 64 KiB and more",
+    (ARRAYS, True): "arrays that came, or moved, while the process told of the others",
+    (ARRAYS, False): "numbers of numpy's arrays of 64 KiB and more",
+}
 
 
 @dataclass(kw_only=True)
@@ -62,7 +72,7 @@ def deal(view: ProcessView, told: Told | None) -> Dealt:
     dealt = Dealt(private=view.private)
     if told is not None:
         dealt.holders += _told(told, pots)
-    dealt.holders += _tensors(native, told, pots, view.pid)
+    dealt.holders += _numbers(native, told, pots, view.pid)
     dealt.holders += _native(native, pots, view.pid)
     dealt.holders += _threads(native, pots, view.pid)
     if told is not None:
@@ -103,29 +113,29 @@ def _told(told: Told, pots: _Pots) -> Iterator[Holder]:
         yield _objects(objects, pots, told.pid)
 
 
-def _tensors(native: Native, told: Told | None, pots: _Pots, pid: int) -> Iterator[Holder]:
-    """Tensors that the process did not tell of: no Python object holds them."""
+def _numbers(native: Native, told: Told | None, pots: _Pots, pid: int) -> Iterator[Holder]:
+    """Tensors and arrays that the process did not tell of."""
     known = sorted(block for a in told.arrays for block in a.blocks) if told else []
-    others = []
-    for start, size, resident in native.tensors:
-        # What was told of this place is another's, and may have been less by then.
-        inside = known[bisect_left(known, (start, 0)) : bisect_left(known, (start + size, 0))]
-        rest = resident - sum(amount for _, amount in inside)
-        if rest >= Native.LEAST_TENSOR:
-            others.append((start, size, rest))
-    if not others:
-        return
-    yield Holder(
-        path=IN_FLIGHT if told else ALL_TENSORS,
-        kind=Kind.ACTIVATIONS if told else Kind.ARRAYS,
-        bytes=sum(pots.take_at(start, resident) for start, _, resident in others),
-        reserved=sum(size for _, size, _ in others),
-        count=len(others),
-        what="tensors that no Python object holds: kept for the backward pass, or in work"
-        if told
-        else "numbers of torch's tensors of 64 KiB and more",
-        pid=pid,
-    )
+    tensors = IN_FLIGHT if told else ALL_TENSORS
+    for path, blocks in ((tensors, native.tensors), (ARRAYS, native.arrays)):
+        others = []
+        for start, size, resident in blocks:
+            # What was told of this place is another's, and may have been less by then.
+            inside = known[bisect_left(known, (start, 0)) : bisect_left(known, (start + size, 0))]
+            rest = resident - sum(amount for _, amount in inside)
+            if rest >= Native.LEAST_NUMBERS:
+                others.append((start, size, rest))
+        if others:
+            yield Holder(
+                path=path,
+                kind=Kind.ACTIVATIONS if path == IN_FLIGHT else Kind.ARRAYS,
+                bytes=sum(pots.take_at(start, resident) for start, _, resident in others),
+                reserved=sum(size for _, size, _ in others),
+                count=len(others),
+                what=_WHAT[path, told is not None],
+                told=False,
+                pid=pid,
+            )
 
 
 def _native(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
@@ -148,7 +158,16 @@ def _threads(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
 
 def _beneath(path: str, held: int, what: str, pid: int) -> Holder:
     """What is held beneath Python."""
-    return Holder(path=path, kind=Kind.BASE, bytes=held, reserved=held, count=1, what=what, pid=pid)
+    return Holder(
+        path=path,
+        kind=Kind.BASE,
+        bytes=held,
+        reserved=held,
+        count=1,
+        what=what,
+        told=False,
+        pid=pid,
+    )
 
 
 def kind_of(path: str) -> Kind:

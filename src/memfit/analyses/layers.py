@@ -91,8 +91,7 @@ def _holder_rows(holders: Sequence[Holder]) -> Iterator[Component]:
 
 
 def _told(holder: Holder) -> str:
-    native = holder.path.startswith("native.")
-    return holder.what if native else f"the process itself: {holder.what}"
+    return f"the process itself: {holder.what}" if holder.told else f"outside: {holder.what}"
 
 
 def _held(name: str, kind: Kind, holders: Sequence[Holder], where: str) -> Component:

@@ -13,11 +13,12 @@ from memfit.errors import UsageError
 from memfit.measure import device, limits, tree
 from memfit.measure.inside_view import look_inside
 from memfit.measure.mappings import Span
-from memfit.model import Explanation, Inside, Ledger, Limit, ProcessView, Told
+from memfit.model import Explanation, Inside, Layer, Ledger, Limit, ProcessView, Told
 
 _LEAST_SECONDS = 0.2
 _PATIENCE = 120.0
-_MUCH = 0.09  # of a tree's private memory that one process cannot name
+# Shares of a tree's private memory that one process cannot name; large blocks seldom stay so.
+_MUCH, _MUCH_IN_BLOCKS = 0.09, 0.03
 
 
 def explain(
@@ -103,37 +104,43 @@ def _read(
 
     if told or native:  # telling takes seconds: what is dealt out is what there is now
         processes = tree.read_tree(pid, children=children, numbers=numbers)
-    much = _MUCH * sum(view.private for view in processes)
+    private = sum(view.private for view in processes)
     for i, view in enumerate(processes):
         if view.pid in told and native is not False:
-            reading = _coherent(view, told[view.pid], much)
+            reading = _coherent(view, told[view.pid], private)
             processes[i], told[view.pid], dealt[view.pid] = reading
         elif view.pid in told or native:
             dealt[view.pid] = deal(view, told.get(view.pid))
     return _Reading(processes=processes, told=told, dealt=dealt)
 
 
-def _coherent(view: ProcessView, told: Told, much: float) -> tuple[ProcessView, Told, Dealt]:
+def _coherent(view: ProcessView, told: Told, private: int) -> tuple[ProcessView, Told, Dealt]:
     """Of a few readings of a busy process, the one whose parts fit each other best.
 
     Blocks that come and go while it tells, and while its heap and its mappings are read, have no
-    holder in that reading. While there is much of them, it is read again, and asked again once.
+    holder in that reading. While there is much of them, it is read again, and then asked again.
     """
     found = [(view, told, deal(view, told))]
-    for ask in (False, True):
+    for ask in (False, False, True):
         # Without its heap it would be the same again.
-        if found[-1][2].unnamed <= much or not view.native.libraries:
+        if not _much(found[-1][2], private) or not view.native.libraries:
             break
         if ask:
             told = _told_again(view, told)
-        tensors = [(start, start + size) for start, size, _ in view.native.tensors]
+        found_too = (*view.native.tensors, *view.native.arrays)
+        others = [(start, start + size) for start, size, _ in found_too]
         try:
-            view = tree.read_process(view.pid, numbers=[*_places(told), *tensors])
+            view = tree.read_process(view.pid, numbers=[*_places(told), *others])
         except UsageError:  # it has ended
             break
         found.append((view, told, deal(view, told)))
     view, best, dealt = min(found, key=lambda r: r[2].unnamed / max(1, r[0].private))
     return view, _with_cost(best, told), dealt
+
+
+def _much(dealt: Dealt, private: int) -> bool:
+    blocks = sum(part.private for part in dealt.left if part.layer is Layer.BLOCKS)
+    return dealt.unnamed > _MUCH * private or blocks > _MUCH_IN_BLOCKS * private
 
 
 def _told_again(view: ProcessView, before: Told) -> Told:

@@ -37,7 +37,7 @@ def explain(
         bool | None,
         typer.Option(
             "--native/--no-native",
-            help="Name what C and C++ hold, by following pointers from libraries (some seconds). "
+            help="Name arrays, tensors and what C and C++ hold, by following pointers (seconds). "
             "By default for processes that listen.",
             show_default=False,
         ),

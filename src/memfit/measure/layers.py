@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from memfit.measure.elf import zeroed_bytes
-from memfit.measure.mappings import Mapping, Pagemap, split
+from memfit.measure.mappings import Mapping, Pagemap, Span, split
 from memfit.measure.peek import Memory
 from memfit.measure.pymalloc import pools
 from memfit.measure.threads import Thread
@@ -168,6 +168,11 @@ class Layers:
 
     def _there(self, address: int) -> bool:
         return self.pages.readable and any(self.pages.present(address, address + 1))
+
+
+def spans_of(parts: Sequence[Part], layer: Layer) -> list[Span]:
+    """Where the memory of a layer lies."""
+    return [span for part in parts if part.layer is layer for span in part.spans]
 
 
 def library_name(path: str) -> str:

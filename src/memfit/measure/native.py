@@ -5,6 +5,7 @@ What no library reaches belongs to Python and its arrays.
 
 torch's tensors are C++ objects too: each begins with a pointer into libc10, and points to its
 numbers. So those are found that no Python object knows: what autograd keeps for the backward pass.
+Numpy's arrays are found by their type in the same way.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memfit.measure.elf import zeroed_bytes
-from memfit.measure.heap import FLAGS, HEAD, Blocks, HeapCopy, copy_of
+from memfit.measure.heap import HEAD, Blocks, HeapCopy, copy_of
 from memfit.measure.layers import library_name
+from memfit.measure.mapped import MappedBlocks
 from memfit.measure.mappings import Mapping, Pagemap, split
 from memfit.measure.peek import Memory
-from memfit.measure.proc import PAGE
 from memfit.model import Native
 
 if TYPE_CHECKING:
@@ -27,23 +28,30 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
     Indices = NDArray[np.int64]
 
-_OWN_MAPPING = 2
 _INTERPRETER = ("libpython", "python")
 _TENSORS = "libc10"
 
 
-def follow(heap: HeapCopy, maps: Sequence[Mapping], pages: Pagemap, memory: Memory) -> Native:
-    """What libraries hold in the heap, and where tensors have their numbers."""
+def follow(
+    heap: HeapCopy | None, arrays: Words, maps: Sequence[Mapping], pages: Pagemap, memory: Memory
+) -> Native:
+    """What libraries hold in the heap, and where tensors and arrays have their numbers.
+
+    `arrays` are the places of numbers that arrays know of. Without a heap only those are found
+    that are a mapping of their own.
+    """
     import numpy as np
 
-    blocks = Blocks(heap.start, heap.words)
-    if not blocks.count:
-        return Native()
+    mapped = MappedBlocks(maps, pages, memory)
+    blocks = Blocks(heap.start, heap.words) if heap is not None else None
+    if heap is None or blocks is None or not blocks.count:
+        return Native(arrays=tuple(mapped.pointed_to(arrays)))
     tensors = blocks.words_of(
         _beginning_in(blocks, [m for m in maps if library_name(m.path) == _TENSORS])
     )
-    numbers = blocks.pointed_to(tensors)
-    numbers = numbers[(blocks.sizes[numbers] >= Native.LEAST_TENSOR) & blocks.in_use[numbers]]
+    of_tensors = _numbers(blocks, tensors)
+    of_arrays = np.setdiff1d(_numbers(blocks, arrays), of_tensors)
+    numbers = np.concatenate([of_tensors, of_arrays])
     blocks.blank(numbers)
     blocks.blank(np.flatnonzero(~blocks.in_use))
     owner = np.full(blocks.count, -1, dtype=np.int32)
@@ -66,17 +74,31 @@ def follow(heap: HeapCopy, maps: Sequence[Mapping], pages: Pagemap, memory: Memo
     owner[numbers] = -1
     used = blocks.in_use
     owned = np.bincount(owner[used] + 1, weights=blocks.sizes[used], minlength=len(names) + 1)
-    places, sizes = blocks.offsets[numbers], blocks.sizes[numbers]
-    in_heap = (places + heap.start, sizes, heap.resident(places, sizes))
     free = heap.resident(blocks.offsets[:-1][~used], blocks.sizes[~used])
     return Native(
         libraries={name: int(owned[i + 1]) for i, name in enumerate(names) if owned[i + 1]},
         tensors=(
-            *zip(*(column.tolist() for column in in_heap), strict=True),
-            *_own_mappings(tensors, maps, pages, memory),
+            *_in_heap(of_tensors, blocks, heap),
+            *mapped.pointed_to(tensors),
+        ),
+        arrays=(
+            *_in_heap(of_arrays, blocks, heap),
+            *mapped.pointed_to(arrays),
         ),
         free=int(free.sum()),
     )
+
+
+def _numbers(blocks: Blocks, words: Words) -> Indices:
+    """The larger blocks in use into which some of these words point."""
+    found = blocks.pointed_to(words)
+    return found[(blocks.sizes[found] >= Native.LEAST_NUMBERS) & blocks.in_use[found]]
+
+
+def _in_heap(found: Indices, blocks: Blocks, heap: HeapCopy) -> Iterator[tuple[int, int, int]]:
+    places, sizes = blocks.offsets[found], blocks.sizes[found]
+    columns = (places + heap.start, sizes, heap.resident(places, sizes))
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def _beginning_in(blocks: Blocks, library: Sequence[Mapping]) -> Indices:
@@ -88,50 +110,6 @@ def _beginning_in(blocks: Blocks, library: Sequence[Mapping]) -> Indices:
     begins = blocks.words[(blocks.offsets[:-1] + HEAD) // 8]
     low, high = min(m.start for m in library), max(m.end for m in library)
     return np.flatnonzero((begins >= np.uint64(low)) & (begins < np.uint64(high)) & blocks.in_use)
-
-
-def _own_mappings(
-    words: Words, maps: Sequence[Mapping], pages: Pagemap, memory: Memory
-) -> Iterator[tuple[int, int, int]]:
-    """Large blocks that are mappings of their own, to which some of these words point."""
-    import numpy as np
-
-    nameless = [m for m in maps if m.nameless and m.writable]
-    starts = np.array([m.start for m in nameless], dtype=np.uint64)
-    at = np.searchsorted(starts, words, side="right") - 1
-    found = set()
-    for word, i in sorted({(int(w), int(i)) for w, i in zip(words, at, strict=True) if i >= 0}):
-        mapping, page = nameless[i], word & -PAGE
-        # Numbers begin behind the head; or, where their holder aligned them, near it.
-        for head in (word - HEAD, page) if page + HEAD < word else (word - HEAD,):
-            block = _block_at(head, mapping, pages, memory)
-            if block:
-                found.add(block)
-                break
-    yield from sorted(found)
-
-
-def _block_at(
-    head: int, mapping: Mapping, pages: Pagemap, memory: Memory
-) -> tuple[int, int, int] | None:
-    """The block that is a mapping of its own and has its head here, if there is one."""
-    import numpy as np
-
-    if not mapping.start <= head < mapping.end:
-        return None
-    # The head says what was left out before it to align the numbers, and the size.
-    gone = not pages.resident(head, head + HEAD)
-    said = np.frombuffer(b"" if gone else memory.read(head, HEAD), dtype=np.uint64)
-    if len(said) == 2 and int(said[1]) & _OWN_MAPPING:
-        start, size = head - int(said[0]), int(said[0]) + (int(said[1]) & ~FLAGS)
-    elif gone and head - mapping.start < PAGE:  # given back by now: it was all of it
-        start, size = mapping.start, mapping.reserved
-    else:
-        return None
-    whole = start % PAGE == 0 and size % PAGE == 0 and start >= mapping.start
-    if not whole or not Native.LEAST_TENSOR <= size <= mapping.end - start:
-        return None
-    return start, size, mapping.rss if gone else pages.resident(start, start + size)
 
 
 def _from(blocks: Indices, first: Indices, to: Indices) -> Indices:

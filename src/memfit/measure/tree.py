@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from memfit.errors import UsageError
 from memfit.measure import proc
 from memfit.measure.arenas import in_arenas
-from memfit.measure.heap import HeapCopy, copy_main
-from memfit.measure.layers import Layers
-from memfit.measure.mappings import Mapping, Pagemap, Span, apart, mappings, nameless
+from memfit.measure.layers import Layers, spans_of
+from memfit.measure.mappings import Pagemap, Span
 from memfit.measure.native import follow
 from memfit.measure.peek import Memory
+from memfit.measure.snapshot import settled
 from memfit.measure.threads import Thread, threads
 from memfit.model import Layer, Native, Part, ProcessView, ThreadPool
 
@@ -29,8 +29,6 @@ SETTINGS = (
     "LD_PRELOAD",
 )
 _KERNEL_THREAD = 0x0020_0000
-_MORE_TRIES = 2
-_SAME = 0.005  # two ways of summing may differ by so much, else the process changed meanwhile
 
 
 def read_tree(
@@ -58,15 +56,16 @@ def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
     pages = Pagemap(pid)
     try:
         with Memory(pid) as memory:
-            now = _settled(pid, pages, memory, numbers)
+            now = settled(pid, pages, memory, numbers)
+            if now is None:
+                raise _gone(pid)
             own = threads(pid, now.maps, pages)
             parts = Layers(now.maps, own, pages, memory).parts()
             followed = Native()
-            if now.heap is not None:
-                followed = follow(now.heap, now.maps, pages, memory)
-            if numbers is not None:
-                heaps = [s for part in parts if part.layer is Layer.ARENAS for s in part.spans]
-                used, free = in_arenas(heaps, own, pages, memory)
+            if now.insides is not None:
+                insides = now.insides
+                followed = follow(insides.heap, insides.arrays, now.maps, pages, memory)
+                used, free = in_arenas(spans_of(parts, Layer.ARENAS), own, pages, memory)
                 followed = replace(followed, threads=used, free_in_arenas=free)
         parts += _rounding(now.total.pss - sum(m.pss for m in now.maps), len(now.maps))
     except PermissionError:
@@ -152,42 +151,6 @@ def _gone(pid: int) -> UsageError:
         f"process {pid} ended while it was being read: start it again, or record it with `memfit "
         "run -- CMD`"
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Snapshot:
-    """What a process had in one moment, as nearly as that can be read without stopping it."""
-
-    maps: Sequence[Mapping]
-    total: proc.Rollup
-    heap: HeapCopy | None
-    moved: int  # bytes that came or went while it was read
-
-
-def _settled(pid: int, pages: Pagemap, memory: Memory, numbers: Sequence[Span] | None) -> _Snapshot:
-    """The snapshot in which the least came and went; the first that is good enough."""
-    best = _snapshot(pid, pages, memory, numbers)
-    for _ in range(_MORE_TRIES):
-        if best.moved <= _SAME * best.total.pss:
-            break
-        again = _snapshot(pid, pages, memory, numbers)
-        best = min(best, again, key=lambda snapshot: snapshot.moved)
-    return best
-
-
-def _snapshot(
-    pid: int, pages: Pagemap, memory: Memory, numbers: Sequence[Span] | None
-) -> _Snapshot:
-    maps = mappings(pid)
-    total = proc.rollup(pid)
-    if not maps or total is None:
-        raise _gone(pid)
-    moved = abs(total.pss - sum(m.pss for m in maps))
-    heap = None
-    if numbers is not None:
-        heap = copy_main(maps, pages, memory, numbers)
-        moved += apart([(m.start, m.end) for m in maps if m.nameless], nameless(pid))
-    return _Snapshot(maps=maps, total=total, heap=heap, moved=moved)
 
 
 def _rounding(missing: int, count: int) -> list[Part]:

@@ -71,15 +71,17 @@ class ThreadPool:
 class Native:
     """What C and C++ hold in the heap, found by following pointers from outside.
 
-    `libraries` have bytes of objects; `tensors` are the numbers of torch's larger tensors, each
-    block with its address, its size and what is resident of it, whoever holds them; `free` is
-    what malloc keeps of the heap. `threads` have what is in use in the arenas of each pool.
+    `libraries` have bytes of objects; `tensors` are the numbers of torch's larger tensors and
+    `arrays` those of numpy's, each block with its address, its size and what is resident of it,
+    whoever holds them; `free` is what malloc keeps of the heap. `threads` have what is in use in
+    the arenas of each pool.
     """
 
-    LEAST_TENSOR: ClassVar[int] = 65536  # smaller ones are not told apart by processes either
+    LEAST_NUMBERS: ClassVar[int] = 65536  # smaller ones are not told apart by processes either
 
     libraries: Mapping[str, int] = field(default_factory=dict)
     tensors: tuple[tuple[int, int, int], ...] = ()
+    arrays: tuple[tuple[int, int, int], ...] = ()
     free: int = 0
     threads: Mapping[str, int] = field(default_factory=dict)
     free_in_arenas: int = 0
@@ -169,9 +171,10 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """Arrays or objects that one holder keeps, by the inside view. `bytes` is what is resident.
+    """Arrays or objects that one holder keeps. `bytes` is what is resident.
 
-    What is not its `own` lies in a file or in shared memory, and counts there.
+    What is not its `own` lies in a file or in shared memory, and counts there. Those that the
+    process `told` of come from the inside view; others were found from outside.
     """
 
     path: str
@@ -181,6 +184,7 @@ class Holder:
     count: int
     what: str
     own: bool = True
+    told: bool = True
     also: tuple[str, ...] = ()
     pid: int = 0
 

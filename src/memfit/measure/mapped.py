@@ -1,0 +1,88 @@
+"""Large blocks that malloc mapped by themselves, found from outside by what points to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from memfit.measure.heap import FLAGS, HEAD
+from memfit.measure.mappings import Mapping, Pagemap, Span
+from memfit.measure.peek import Memory
+from memfit.measure.proc import PAGE
+from memfit.model import Native
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MAPPED = 2  # the flag of such a block's size
+
+
+class MappedBlocks:
+    """The nameless mappings of a process, and the blocks in them."""
+
+    def __init__(self, maps: Sequence[Mapping], pages: Pagemap, memory: Memory) -> None:
+        import numpy as np
+
+        self._maps = [m for m in maps if m.nameless and m.writable]
+        self._pages = pages
+        self._memory = memory
+        self._starts = np.array([m.start for m in self._maps], dtype=np.uint64)
+        self._ends = np.array([m.end for m in self._maps], dtype=np.uint64)
+        # Where the mappings end that follow each without a gap.
+        last = np.append(self._ends[:-1] != self._starts[1:], True)[: len(self._maps)]
+        ends = np.flatnonzero(last)
+        self._until = self._ends[ends[np.searchsorted(ends, np.arange(len(last)))]].tolist()
+
+    def pointed_to(self, words: NDArray[np.uint64]) -> Iterator[tuple[int, int, int]]:
+        """Each block to which some of these words point: its place, size and what is resident.
+
+        It comes in pieces where it lies in several mappings, for instance because its first page
+        may not become part of a huge one.
+        """
+        import numpy as np
+
+        at = np.searchsorted(self._starts, words, side="right") - 1
+        inside = at >= 0
+        inside[inside] = words[inside] < self._ends[at[inside]]
+        seen = set()
+        for word, i in sorted(set(zip(words[inside].tolist(), at[inside].tolist(), strict=True))):
+            page = word & -PAGE
+            # Numbers begin behind the head; or, where their holder aligned them, near it.
+            for head in (word - HEAD, page) if page + HEAD < word else (word - HEAD,):
+                block = self._with_head(head, i)
+                if block is not None:
+                    if block not in seen:
+                        seen.add(block)
+                        yield from self._pieces(block, i)
+                    break
+
+    def _with_head(self, head: int, i: int) -> Span | None:
+        """The block that has its head here, if there is one."""
+        import numpy as np
+
+        mapping, until = self._maps[i], self._until[i]
+        if not mapping.holds(head):
+            return None
+        # The head says what was left out before it to align the numbers, and the size.
+        gone = not self._pages.resident(head, head + HEAD)
+        said = np.frombuffer(b"" if gone else self._memory.read(head, HEAD), dtype=np.uint64)
+        if len(said) == 2 and int(said[1]) & _MAPPED:
+            start, end = head - int(said[0]), head + (int(said[1]) & ~FLAGS)
+        elif gone and head - mapping.start < PAGE:  # given back by now: it was all of it
+            first_page = mapping.reserved == PAGE and until > mapping.end
+            start, end = mapping.start, self._maps[i + first_page].end
+        else:
+            return None
+        whole = start % PAGE == 0 and end % PAGE == 0 and mapping.start <= start and end <= until
+        return (start, end) if whole and end - start >= Native.LEAST_NUMBERS else None
+
+    def _pieces(self, block: Span, i: int) -> Iterator[tuple[int, int, int]]:
+        start, end = block
+        while i < len(self._maps) and (mapping := self._maps[i]).start < end:
+            a, b = max(start, mapping.start), min(end, mapping.end)
+            # As the mapping was when it was listed: it may have been filled or left since.
+            now = self._pages.resident(mapping.start, mapping.end)
+            share = self._pages.resident(a, b) / now if now else (b - a) / mapping.reserved
+            yield a, b - a, round(mapping.rss * share)
+            i += 1
