@@ -19,7 +19,8 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 def found(arrays: Arrays, seconds: float = 30.0) -> list[dict[str, Any]]:
     """The findings over some arrays, each held by its name."""
-    tree, blocks, seen = Tree(), Blocks(Kinds()), Seen()
+    tree, seen = Tree(), Seen()
+    blocks = Blocks(Kinds(), tree)
     for name, array in arrays.items():
         assert seen.add(id(array))
         blocks.array(array, tree.top(name), seen)

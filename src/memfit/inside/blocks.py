@@ -5,11 +5,13 @@ from __future__ import annotations
 import array
 import bisect
 import contextlib
+import sys
 import weakref
 from typing import Any
 
-from .kinds import Kinds, loaded  # noqa: TID252 - also loaded by path, under another name
-from .paths import Node  # noqa: TID252
+from .gradients import Gradients  # noqa: TID252 - also loaded by path, under another name
+from .kinds import Kinds, loaded  # noqa: TID252
+from .paths import Node, Tree  # noqa: TID252
 from .seen import Seen  # noqa: TID252
 
 LARGE = 65536  # blocks from here on are told one by one
@@ -52,8 +54,9 @@ class Small:
 class Blocks:
     """All memory found so far."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: Kinds, tree: Tree) -> None:
         self.kinds = kinds
+        self.tree = tree
         self.large: dict[tuple[str, int], Block] = {}
         self.holders: dict[int, Block] = {}  # by the id of an array or tensor of a large block
         self.small = Seen()
@@ -68,6 +71,7 @@ class Blocks:
             else {}
         )
         self.torch: Any = torch
+        self.gradients = Gradients(sys.modules.get("torch") if torch is not None else None)
         self.storage: Any = loaded("torch", "_C")
         self.tolist: Any = numpy.__dict__["tolist"] if numpy is not None else None
 
@@ -75,22 +79,25 @@ class Blocks:
         """Note an array, a tensor or a map; returns what else it holds."""
         if form == "array":
             return self.array(found, node, seen)
-        return self.tensor(found, node) if form == "tensor" else self.map(found, node)
+        if form == "tensor":
+            self.tensor(found, node)
+        else:
+            self.map(found, node)
+        return []
 
-    def map(self, found: Any, node: Node) -> list[Any]:
+    def map(self, found: Any, node: Node) -> None:
         """Note an mmap. To ask it for a buffer would forbid the target to resize or close it."""
         import ctypes
 
         try:
             nbytes = self.kinds.arrays["map"].__len__(found)
         except ValueError:  # closed
-            return []
+            return
         start, said = (ctypes.c_size_t * 2).from_address(id(found) + object.__basicsize__)
         if said == nbytes and start and start % 4096 == 0:
             block = self.note(start, nbytes, node, "mmap", "cpu", "bytes", (nbytes,))
             if block is not None:
                 self.holders[id(found)] = block
-        return []
 
     def array(self, found: Any, node: Node, seen: Seen) -> list[Any]:
         """Note a numpy array; returns what else it holds."""
@@ -126,18 +133,17 @@ class Blocks:
         rest = [] if base is None else [base]
         return rest + (self.tolist(owner) if dtype.kind == "O" and owner.size else [])
 
-    def tensor(self, found: Any, node: Node) -> list[Any]:
-        """Note a torch tensor; returns its gradient, where it has one."""
+    def tensor(self, found: Any, node: Node) -> None:
+        """Note a torch tensor, and its gradient, where it has one."""
         get, names = self.torch, self.torch.__dict__
         self.tensors += 1
-        rest: list[Any] = []
+        gradient = None
         try:
-            if names["is_leaf"].__get__(found) and names["requires_grad"].__get__(found):
-                gradient = names["grad"].__get__(found)
-                rest = [] if gradient is None else [gradient]
             device = str(names["device"].__get__(found))
             if device == "meta" or self.storage._is_cow_tensor(found):
-                return rest
+                return
+            if names["is_leaf"].__get__(found) and names["requires_grad"].__get__(found):
+                gradient = self.gradients.of(names["_cdata"].__get__(found))
             nbytes = get.numel(found) * get.element_size(found)
             if self.tensors <= _MOST_STORAGES or get._is_view(found):
                 storage = get.untyped_storage(found)
@@ -149,12 +155,14 @@ class Blocks:
             dtype = str(names["dtype"].__get__(found)).removeprefix("torch.")
             shape = tuple(names["shape"].__get__(found))
         except (RuntimeError, NotImplementedError, AttributeError, TypeError):
-            return rest  # sparse, fake or half-made: no memory that can be told
+            return  # sparse, fake or half-made: no memory that can be told
         if whole:
             block = self.note(start, whole, node, "torch", device, dtype, shape)
             if block is not None:
                 self.hold(found, block)
-        return rest
+        if gradient is not None and gradient[1] >= nbytes > 0:
+            below = self.tree.child(node, " grad")
+            self.note(*gradient, below, "torch", device, dtype, shape)
 
     def note(
         self,

@@ -136,7 +136,7 @@ class Sweep(Walk):
 
     def sweep(self, stack: list[Any], package: str, node: Node) -> None:
         """Count everything that hangs below these things and belongs to no other package."""
-        kinds, add, rest = self.kinds, self.seen.add, self.pace.rest
+        kinds, rest = self.kinds, self.pace.rest
         pieces, new_piece = self.seen.pieces, self.seen.piece
         while stack:
             batch = stack[-_BATCH:]
@@ -164,9 +164,7 @@ class Sweep(Walk):
                         owner = self.tree.top(other, kind="package")
                         to = self.stacks.setdefault(other, [])
                 self.count(thing, kind, owner)
-                if form == "tensor":
-                    to.extend(t for t in self.blocks.tensor(thing, owner) if add(id(t)))
-                elif form in DATA:
+                if form in DATA:
                     to.extend(self.blocks.data(form, thing, owner, self.seen))
                 elif form == "code":
                     self.whole_code(thing, owner)
@@ -237,6 +235,7 @@ class Sweep(Walk):
 
     def forget(self) -> None:
         """Let go of everything at once: the target may never collect cycles."""
+        self.blocks.gradients.close()
         for node in self.tree.all():
             node.parent = None
             node.blocks, node.small_arrays = [], None

@@ -36,8 +36,8 @@ class Walk:
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
         self.kinds = Kinds()
-        self.blocks = Blocks(self.kinds)
         self.tree = Tree()
+        self.blocks = Blocks(self.kinds, self.tree)
         self.seen = Seen()
         self.homes = homes(pace.rest)
         self.shared = Seen()  # what libraries have in their modules: not the run's
@@ -69,10 +69,7 @@ class Walk:
                 self.blocks.again(thing, node)
             return
         self.count(thing, kind, node)
-        if form == "tensor":
-            for gradient in self.blocks.tensor(thing, node):
-                self.enter(gradient, self.tree.child(node, " grad"), out)
-        elif form in DATA:
+        if form in DATA:
             out.extend((inner, node) for inner in self.blocks.data(form, thing, node, self.seen))
         elif kind.holds:
             out.append((thing, node))
