@@ -34,6 +34,11 @@ def test_the_place_of_a_gradient_is_what_torch_says(
     assert all(gradients.of(p._cdata) is None for p in network.parameters())
 
 
+def test_tensors_of_this_torch_are_owned_by_their_python_objects(gradients: Gradients) -> None:
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    assert gradients.preserved == (version >= (2, 10))
+
+
 def test_without_torch_or_when_closed_there_are_none(gradients: Gradients) -> None:
     tensor = torch.ones(9, requires_grad=True)
     tensor.sum().backward()

@@ -13,6 +13,7 @@ import struct
 from typing import Any
 
 _TENSOR, _META, _STORAGE = 32, 24, 16  # words looked at of each of torch's objects
+_PRESERVED = 1 << 63  # in a tensor's count of references: its Python object always owns it
 _NUMBERS = 77  # of our own tensor: a size that no other word has by chance
 
 
@@ -21,6 +22,9 @@ class Gradients:
 
     def __init__(self, torch: Any) -> None:
         self._file = -1
+        # Before torch 2.10, a tensor that C++ alone holds may go while Python still has an object
+        # of it.
+        self.preserved = False
         self._steps: tuple[int, ...] = ()
         self._classes: tuple[int, int] = (0, 0)
         if torch is not None:
@@ -56,6 +60,7 @@ class Gradients:
         """Where each word lies that leads on to the next."""
         own = [_with_gradient(torch) for _ in range(2)]
         tensor, gradient = own[0]
+        self.preserved = bool(self._word(tensor._cdata, 1) & _PRESERVED)
         storage = gradient.untyped_storage()
         ways = (
             (at, inner)

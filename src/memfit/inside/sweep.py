@@ -222,6 +222,8 @@ class Sweep(Walk):
             kind = self.kinds[type(thing)]
             if id(thing) in skip or kind.form == "skip" or not self.seen.add(id(thing)):
                 continue
+            if kind.form == "tensor" and not self.blocks.gradients.preserved:
+                continue
             package = package_of(type(thing))
             package = PYTHON if package in ("", "builtins") else package
             top = self.tree.top(package, kind="unreached")
