@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# Extra options for pytest, as in: make test PYTEST_ARGS="-n 2"
-PYTEST_ARGS ?=
+# Options for pytest: two files at a time, each in an order of its own.
+# One after the other: make test PYTEST_ARGS=
+PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help install lint types test test-slow demo bench-accuracy bench-explain bench-forecast bench-record bench-scale bench-speed \

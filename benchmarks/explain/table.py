@@ -147,8 +147,7 @@ def _systems(found: list[dict[str, Any]]) -> str:
             (
                 f"Asked: at least 90 % (made to fit, least {least[False]:.1%}: "
                 f"{_met(least[False] >= 0.9)}; as described, least {least[True]:.1%}: "
-                f"{_met(least[True] >= 0.9)}). What is missing then are arrays that came while "
-                "the process told, such as a rollout that is being flattened."
+                f"{_met(least[True] >= 0.9)})."
             ),
         ]
     )
