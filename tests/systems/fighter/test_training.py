@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -289,6 +290,13 @@ def test_a_rom_that_the_emulator_refuses_is_refused(
     assert "the savestate does not fit" in capsys.readouterr().err
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder with a short name: multiprocessing keeps a socket below it."""
+    with tempfile.TemporaryDirectory(prefix="memfit-") as name:
+        yield Path(name)
+
+
 def started(directory: Path, *options: str) -> subprocess.Popen[str]:
     temporary = directory / "tmp"
     temporary.mkdir()
@@ -348,28 +356,28 @@ def wait_until_gone(session: int) -> None:
 
 @pytest.mark.timeout(400)  # torch is loaded by several processes, beside whatever else runs
 @pytest.mark.parametrize("options", BOTH, ids=["made to fit", "as described"])
-def test_a_small_training_leaves_no_process_and_no_file(tmp_path: Path, options: list[str]) -> None:
-    child = started(tmp_path, *SMALL, *options)
+def test_a_small_training_leaves_no_process_and_no_file(folder: Path, options: list[str]) -> None:
+    child = started(folder, *SMALL, *options)
     out, err = ended(child)
     assert ": 16 steps" in out and re.search(r"peak .* beside [12] others of", out)
     assert not err
     wait_until_gone(child.pid)
-    assert left_in(tmp_path) == []
+    assert left_in(folder) == []
 
 
 @pytest.mark.timeout(400)
-def test_output_is_where_it_was_asked_for(tmp_path: Path) -> None:
+def test_output_is_where_it_was_asked_for(folder: Path) -> None:
     options = ["--output", "kept", "--save-every", "4", "--eval-every", "2", "--episode-steps", "3"]
-    out, err = ended(started(tmp_path, *SMALL, *options, "--rom", str(CARTRIDGE)))
+    out, err = ended(started(folder, *SMALL, *options, "--rom", str(CARTRIDGE)))
     assert err == "note: no addresses of health are known for this ROM, so every reward is 0\n"
     assert "policy written to kept/fighter.zip" in out
     assert re.search(r"iteration 2: .*\(\+0\.000 evaluated\)", out) and out.count("evaluated") == 1
-    made = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
+    made = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
     names = ("fighter.zip", "fighter_16_steps.zip", "fighter_8_steps.zip")
     assert made == [f"kept/{name}" for name in names]  # PPO has no replay buffer to save
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert PPO.load(tmp_path / "kept" / "fighter.zip", device="cpu").num_timesteps == 16
+        assert PPO.load(folder / "kept" / "fighter.zip", device="cpu").num_timesteps == 16
 
 
 @pytest.mark.timeout(400)  # torch is loaded by several processes, beside whatever else runs
@@ -378,8 +386,8 @@ def test_output_is_where_it_was_asked_for(tmp_path: Path) -> None:
     [BOTH[0], pytest.param(BOTH[1], marks=pytest.mark.slow)],
     ids=["made to fit", "as described"],
 )
-def test_ctrl_c_ends_cleanly(tmp_path: Path, options: list[str]) -> None:
-    child = started(tmp_path, *SMALL, *options, "--steps", "1000000")
+def test_ctrl_c_ends_cleanly(folder: Path, options: list[str]) -> None:
+    child = started(folder, *SMALL, *options, "--steps", "1000000")
     try:
         assert child.stdout is not None
         assert "iteration 1" in child.stdout.readline()
@@ -393,4 +401,4 @@ def test_ctrl_c_ends_cleanly(tmp_path: Path, options: list[str]) -> None:
     assert "stopped after" in out
     assert "Traceback" not in err
     wait_until_gone(child.pid)
-    assert left_in(tmp_path) == []
+    assert left_in(folder) == []

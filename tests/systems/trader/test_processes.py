@@ -23,7 +23,6 @@ from memfit.systems.trader.processes import (
     return_large_blocks,
     status,
     tree,
-    tree_memory,
 )
 from memfit.systems.trader.settings import Settings
 from memfit.systems.trader.study import Study
@@ -71,9 +70,9 @@ def test_a_group_ends_with_its_children() -> None:
     assert len(pids) == 3
     end_group(process)
     until = time.monotonic() + 20
-    while tree_memory(pids[1]).total and time.monotonic() < until:
+    while memory_of(pids).total and time.monotonic() < until:
         time.sleep(0.01)
-    assert not any(memory_of([pid]).total for pid in pids)
+    assert not memory_of(pids).total
 
 
 @pytest.fixture(scope="module")
