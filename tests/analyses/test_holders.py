@@ -121,6 +121,19 @@ def test_pages_that_forks_share_count_by_their_part() -> None:
     assert dealt.holders[0].bytes == 250
 
 
+def test_a_block_goes_on_in_the_next_mapping() -> None:
+    # Of 4,096 bytes of the first one 2,048 are there.
+    first, rest = part(Layer.BLOCKS, 2048, 2**40), part(Layer.BLOCKS, 8192, 2**40 + 4096)
+    dealt = deal(process(first, rest), told((arrays("level", (2**40 + 16, 10_000)),)))
+    assert dealt.holders[0].bytes == 2048 + (10_000 - 4080)
+
+
+def test_the_first_page_alone_may_be_no_part() -> None:
+    view = process(part(Layer.BLOCKS, 8192, 2**40 + 4096))
+    dealt = deal(view, told((arrays("level", (2**40 + 16, 8000)),)))
+    assert dealt.holders[0].bytes == 8000
+
+
 def test_what_lies_in_shared_memory_is_not_counted_twice() -> None:
     view = process(part(Layer.HEAP, 100, 2**40))
     dealt = deal(view, told((arrays("frames", (2**50, 5000), own=False),)))

@@ -239,8 +239,8 @@ def test_activations_that_only_autograd_holds_are_named() -> None:
 def test_arrays_are_found_from_outside() -> None:
     with running("numpy_half_filled") as process:
         followed = memfit.explain(process.pid, native=True)
-        # The arrays of 4 KiB are not told apart from the heap.
-        assert rows(followed)["numpy.arrays"] == pytest.approx(80 * MIB, rel=0.001)
+        # The arrays of 4 KiB are not told apart from the heap; the last huge page may be more.
+        assert 80 * MIB <= rows(followed)["numpy.arrays"] <= 83 * MIB
         assert sum(rows(followed).values()) == pytest.approx(followed.pss_bytes, rel=0.01)
 
 

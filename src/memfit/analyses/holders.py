@@ -34,6 +34,7 @@ _WORDS = (
     (".weight", Kind.PARAMETERS),
     (".bias", Kind.PARAMETERS),
 )
+_PAGE = 4096
 FREE_OBJECTS = "python.free"
 OTHER_OBJECTS = "python.unreached"
 FREE_HEAP = "malloc.free"
@@ -45,7 +46,7 @@ _WHAT = {  # by whether the process told of the others
         True,
     ): "tensors that no Python object holds: kept for the backward pass, or in work",
     (ALL_TENSORS, False): "numbers of torch's tensors of 64 KiB and more",
-    (ARRAYS, True): "arrays that came, or moved, while the process told of the others",
+    (ARRAYS, True): "arrays of which the process did not tell: they came, or moved, meanwhile",
     (ARRAYS, False): "numbers of numpy's arrays of 64 KiB and more",
 }
 
@@ -157,7 +158,7 @@ def _threads(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
 
 
 def _beneath(path: str, held: int, what: str, pid: int) -> Holder:
-    """What is held beneath Python."""
+    """What is held beneath Python, or by its own pools."""
     return Holder(
         path=path,
         kind=Kind.BASE,
@@ -223,6 +224,7 @@ def _free_heap(told: Told, native: Native, pots: _Pots, pid: int) -> Holder:
         reserved=told.free,
         count=1,
         what="freed, and kept by malloc",
+        told=not native.libraries,
         pid=pid,
     )
 
@@ -237,9 +239,7 @@ def _pools(pots: _Pots, pid: int) -> Iterator[Holder]:
         (OTHER_OBJECTS, Kind.OBJECTS, rest, "small objects that no holder reaches"),
     ):
         if amount:
-            yield Holder(
-                path=path, kind=kind, bytes=amount, reserved=amount, count=1, what=what, pid=pid
-            )
+            yield replace(_beneath(path, amount, what, pid), kind=kind)
 
 
 class _Pots:
@@ -257,13 +257,20 @@ class _Pots:
         self._heap = heap + sorted(blocks, key=lambda i: parts[i].bytes)
 
     def take_at(self, address: int, resident: int) -> int:
-        """Memory at an address; what forks share counts by their part of it."""
+        """Memory from an address on, in one mapping or several that follow one another.
+
+        What forks share counts by their part of it. A first page alone is no part of any layer.
+        """
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._spans[at][1]:
-            return 0
-        i = self._spans[at][2]
-        part = self.parts[i]
-        return self._take(i, resident * part.bytes // max(1, part.resident))
+            at, address = at + 1, -(-address // _PAGE) * _PAGE
+        taken = 0
+        while resident > 0 and at < len(self._spans) and self._starts[at] <= address:
+            _, end, i = self._spans[at]
+            here, part = max(0, min(resident, end - address)), self.parts[i]
+            taken += self._take(i, here * part.bytes // max(1, part.resident))
+            at, address, resident = at + 1, end, resident - here
+        return taken
 
     def take_layer(self, layer: Layer, amount: int) -> int:
         """Memory of a layer, wherever in it."""

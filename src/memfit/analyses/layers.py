@@ -86,7 +86,7 @@ def _holder_rows(holders: Sequence[Holder]) -> Iterator[Component]:
     for holder in own[:MOST_HOLDERS]:
         yield _held(holder.path, holder.kind, [holder], _told(holder))
     if others := own[MOST_HOLDERS:]:
-        where = f"the process itself: {len(others):,} smaller holders"
+        where = f"{len(others):,} smaller holders"
         yield _held("holders.other", Kind.ARRAYS, others, where)
 
 

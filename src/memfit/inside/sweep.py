@@ -222,7 +222,7 @@ class Sweep(Walk):
             kind = self.kinds[type(thing)]
             if id(thing) in skip or kind.form == "skip" or not self.seen.add(id(thing)):
                 continue
-            if kind.form == "tensor" and not self.blocks.gradients.preserved:
+            if kind.form == "tensor" and not self.blocks.gradients.python_owns_tensors:
                 continue
             package = package_of(type(thing))
             package = PYTHON if package in ("", "builtins") else package
@@ -237,7 +237,6 @@ class Sweep(Walk):
 
     def forget(self) -> None:
         """Let go of everything at once: the target may never collect cycles."""
-        self.blocks.gradients.close()
         for node in self.tree.all():
             node.parent = None
             node.blocks, node.small_arrays = [], None

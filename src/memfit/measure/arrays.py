@@ -1,7 +1,8 @@
 """Find numpy's arrays in a process, from outside.
 
 An array is a small Python object: how often it is held, its type, the place of its numbers, how
-many dimensions, and so on. The type lies in numpy's own data, so that arrays are known by it.
+many dimensions, and so on. The type lies in numpy's own data, so that arrays are known by it;
+not so those of other classes, nor in a Python without its lock.
 """
 
 from __future__ import annotations

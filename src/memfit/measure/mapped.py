@@ -27,6 +27,8 @@ class MappedBlocks:
         self._maps = [m for m in maps if m.nameless and m.writable]
         self._pages = pages
         self._memory = memory
+        self._seen: set[Span] = set()
+        self._filled: dict[int, tuple[list[int], list[int]]] = {}
         self._starts = np.array([m.start for m in self._maps], dtype=np.uint64)
         self._ends = np.array([m.end for m in self._maps], dtype=np.uint64)
         # Where the mappings end that follow each without a gap.
@@ -37,24 +39,22 @@ class MappedBlocks:
     def pointed_to(self, words: NDArray[np.uint64]) -> Iterator[tuple[int, int, int]]:
         """Each block to which some of these words point: its place, size and what is resident.
 
-        It comes in pieces where it lies in several mappings, for instance because its first page
-        may not become part of a huge one.
+        None comes twice, whatever words are given later.
         """
         import numpy as np
 
         at = np.searchsorted(self._starts, words, side="right") - 1
         inside = at >= 0
         inside[inside] = words[inside] < self._ends[at[inside]]
-        seen = set()
         for word, i in sorted(set(zip(words[inside].tolist(), at[inside].tolist(), strict=True))):
             page = word & -PAGE
             # Numbers begin behind the head; or, where their holder aligned them, near it.
             for head in (word - HEAD, page) if page + HEAD < word else (word - HEAD,):
                 block = self._with_head(head, i)
                 if block is not None:
-                    if block not in seen:
-                        seen.add(block)
-                        yield from self._pieces(block, i)
+                    if block not in self._seen:
+                        self._seen.add(block)
+                        yield block[0], block[1] - block[0], self._resident(block, i)
                     break
 
     def _with_head(self, head: int, i: int) -> Span | None:
@@ -77,12 +77,30 @@ class MappedBlocks:
         whole = start % PAGE == 0 and end % PAGE == 0 and mapping.start <= start and end <= until
         return (start, end) if whole and end - start >= Native.LEAST_NUMBERS else None
 
-    def _pieces(self, block: Span, i: int) -> Iterator[tuple[int, int, int]]:
+    def _resident(self, block: Span, i: int) -> int:
+        """What was resident of a block when its mappings were listed.
+
+        There may be several: the first page may not become part of a huge one, for instance.
+        """
         start, end = block
+        total = 0
         while i < len(self._maps) and (mapping := self._maps[i]).start < end:
             a, b = max(start, mapping.start), min(end, mapping.end)
-            # As the mapping was when it was listed: it may have been filled or left since.
-            now = self._pages.resident(mapping.start, mapping.end)
-            share = self._pages.resident(a, b) / now if now else (b - a) / mapping.reserved
-            yield a, b - a, round(mapping.rss * share)
+            # It may have been filled or left since: its share of what is there now.
+            whole, part = self._there(i, mapping.start, mapping.end), self._there(i, a, b)
+            total += round(mapping.rss * (part / whole if whole else (b - a) / mapping.reserved))
             i += 1
+        return total
+
+    def _there(self, i: int, start: int, end: int) -> float:
+        """How much is in memory between two addresses of a mapping, which is read once."""
+        import numpy as np
+
+        if i not in self._filled:
+            edges, before = [self._maps[i].start], [0]
+            for a, b in self._pages.present(self._maps[i].start, self._maps[i].end):
+                edges += a, b
+                before += before[-1], before[-1] + b - a
+            self._filled[i] = edges, before
+        low, high = np.interp((start, end), *self._filled[i])
+        return float(high - low)

@@ -5,7 +5,7 @@ What no library reaches belongs to Python and its arrays.
 
 torch's tensors are C++ objects too: each begins with a pointer into libc10, and points to its
 numbers. So those are found that no Python object knows: what autograd keeps for the backward pass.
-Numpy's arrays are found by their type in the same way.
+Where numpy's arrays have theirs is told by the arrays themselves, among Python's small objects.
 """
 
 from __future__ import annotations
