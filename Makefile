@@ -4,9 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# Options for pytest: two files at a time, each in an order of its own.
-# One after the other: make test PYTEST_ARGS=
-PYTEST_ARGS ?= -n 2 --dist loadfile
+# Extra options for pytest, as in: make test PYTEST_ARGS="-k explain"
+PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help install lint types test test-slow demo bench-accuracy bench-explain bench-forecast bench-record bench-scale bench-speed \
@@ -32,7 +31,8 @@ types: install  ## mypy, strict
 	$(BIN)/mypy
 
 test: lint types  ## everything that CI runs
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'not slow and not alone' -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'alone and not slow' $(PYTEST_ARGS)
 
 test-slow: install  ## whole programs of the reference systems, which make test leaves out
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)

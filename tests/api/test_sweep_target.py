@@ -13,7 +13,7 @@ from memfit.cli import main
 from memfit.errors import UsageError
 from memfit.model import Outcome
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 MIB = 2**20
 PPO = """
 import sys

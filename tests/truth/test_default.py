@@ -11,7 +11,7 @@ import pytest
 
 from tests.truth import kernel
 
-pytestmark = [pytest.mark.truth, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.truth, pytest.mark.alone, pytest.mark.timeout(300)]
 
 MEDIAN, WORST = 0.10, 0.20
 SCRIPTS = (

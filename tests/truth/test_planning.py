@@ -8,7 +8,7 @@ import pytest
 
 from tests.truth import kernel
 
-pytestmark = [pytest.mark.truth, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.truth, pytest.mark.alone, pytest.mark.timeout(240)]
 
 MIB = 2**20
 

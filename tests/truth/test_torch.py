@@ -9,7 +9,7 @@ import pytest
 
 from tests.truth import kernel
 
-pytestmark = [pytest.mark.truth, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.truth, pytest.mark.alone, pytest.mark.timeout(120)]
 
 MIB = 2**20
 WORST = 0.20
