@@ -128,9 +128,10 @@ def test_a_block_goes_on_in_the_next_mapping() -> None:
     assert dealt.holders[0].bytes == 2048 + (10_000 - 4080)
 
 
-def test_the_first_page_alone_may_be_no_part() -> None:
+@pytest.mark.parametrize("before", [0, 16])
+def test_the_first_page_alone_may_be_no_part(before: int) -> None:
     view = process(part(Layer.BLOCKS, 8192, 2**40 + 4096))
-    dealt = deal(view, told((arrays("level", (2**40 + 16, 8000)),)))
+    dealt = deal(view, told((arrays("level", (2**40 + before, 8000)),)))
     assert dealt.holders[0].bytes == 8000
 
 

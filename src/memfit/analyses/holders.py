@@ -263,7 +263,7 @@ class _Pots:
         """
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._spans[at][1]:
-            at, address = at + 1, -(-address // _PAGE) * _PAGE
+            at, address = at + 1, (address // _PAGE + 1) * _PAGE
         taken = 0
         while resident > 0 and at < len(self._spans) and self._starts[at] <= address:
             _, end, i = self._spans[at]
