@@ -121,13 +121,11 @@ def _coherent(view: ProcessView, told: Told, private: int) -> tuple[ProcessView,
     holder in that reading. While there is much of them, it is read again, and then asked again.
     """
     found = [(view, told, deal(view, told))]
-    for ask in (False, False, False, True):
+    for ask in (False, False, True):
         # Without its heap little would be new.
         if not _much(found[-1][2], private) or not view.native.libraries:
             break
         if ask:
-            if _blocks(found[-1][2]) == _blocks(found[-2][2]):
-                break  # they stay, and have no name that the process could tell
             told = _told_again(view, told)
         try:
             view = tree.read_process(view.pid, numbers=_places(told))
@@ -136,10 +134,6 @@ def _coherent(view: ProcessView, told: Told, private: int) -> tuple[ProcessView,
         found.append((view, told, deal(view, told)))
     view, best, dealt = min(found, key=lambda r: r[2].unnamed / max(1, r[0].private))
     return view, _with_cost(best, told), dealt
-
-
-def _blocks(dealt: Dealt) -> set[tuple[Span, ...]]:
-    return {part.spans for part in dealt.left if part.layer is Layer.BLOCKS}
 
 
 def _much(dealt: Dealt, private: int) -> bool:
