@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# Extra options for pytest, as in: make test PYTEST_ARGS="-k explain"
+# Extra options for pytest, as in: make test PYTEST_ARGS="-x --durations=20"
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help

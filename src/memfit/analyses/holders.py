@@ -34,21 +34,11 @@ _WORDS = (
     (".weight", Kind.PARAMETERS),
     (".bias", Kind.PARAMETERS),
 )
-_PAGE = 4096
+_PAGE = 4096  # what the kernel deals out
 FREE_OBJECTS = "python.free"
 OTHER_OBJECTS = "python.unreached"
 FREE_HEAP = "malloc.free"
 IN_FLIGHT, ALL_TENSORS, ARRAYS = "torch.activations", "torch.tensors", "numpy.arrays"
-
-_WHAT = {  # by whether the process told of the others
-    (
-        IN_FLIGHT,
-        True,
-    ): "tensors that no Python object holds: kept for the backward pass, or in work",
-    (ALL_TENSORS, False): "numbers of torch's tensors of 64 KiB and more",
-    (ARRAYS, True): "arrays of which the process did not tell: they came, or moved, meanwhile",
-    (ARRAYS, False): "numbers of numpy's arrays of 64 KiB and more",
-}
 
 
 @dataclass(kw_only=True)
@@ -117,8 +107,14 @@ def _told(told: Told, pots: _Pots) -> Iterator[Holder]:
 def _numbers(native: Native, told: Told | None, pots: _Pots, pid: int) -> Iterator[Holder]:
     """Tensors and arrays that the process did not tell of."""
     known = sorted(block for a in told.arrays for block in a.blocks) if told else []
-    tensors = IN_FLIGHT if told else ALL_TENSORS
-    for path, blocks in ((tensors, native.tensors), (ARRAYS, native.arrays)):
+    tensors, arrays = "torch's tensors of 64 KiB and more", "numpy's arrays of 64 KiB and more"
+    if told:
+        tensors = "tensors that no Python object holds: kept for the backward pass, or in work"
+        arrays = "arrays of which the process did not tell: they came, or moved, meanwhile"
+    for path, blocks, what in (
+        (IN_FLIGHT if told else ALL_TENSORS, native.tensors, tensors),
+        (ARRAYS, native.arrays, arrays),
+    ):
         others = []
         for start, size, resident in blocks:
             # What was told of this place is another's, and may have been less by then.
@@ -133,7 +129,7 @@ def _numbers(native: Native, told: Told | None, pots: _Pots, pid: int) -> Iterat
                 bytes=sum(pots.take_at(start, resident) for start, _, resident in others),
                 reserved=sum(size for _, size, _ in others),
                 count=len(others),
-                what=_WHAT[path, told is not None],
+                what=what,
                 told=False,
                 pid=pid,
             )

@@ -154,7 +154,7 @@ class Blocks:
                 start, whole = get.data_ptr(found) - before, nbytes + before
             dtype = str(names["dtype"].__get__(found)).removeprefix("torch.")
             shape = tuple(names["shape"].__get__(found))
-        except (RuntimeError, NotImplementedError, AttributeError, TypeError, OSError):
+        except (RuntimeError, NotImplementedError, AttributeError, TypeError):
             return  # sparse, fake or half-made: no memory that can be told
         if whole:
             block = self.note(start, whole, node, "torch", device, dtype, shape)

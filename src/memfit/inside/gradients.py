@@ -37,13 +37,19 @@ class Gradients:
         """The place and the bytes of the gradient of the tensor whose C++ object lies here."""
         if not self._steps:
             return None
+        try:
+            with _Memory() as memory:
+                return self._read(address, memory)
+        except OSError:  # no more files may be open
+            return None
+
+    def _read(self, address: int, memory: _Memory) -> tuple[int, int] | None:
         to_meta, to_gradient, to_storage, to_data, to_bytes = self._steps
-        with _Memory() as memory:
-            meta = memory.word(address, to_meta)
-            gradient = memory.words(memory.word(meta, to_gradient), _TENSOR)
-            if not gradient or gradient[0] != self._classes[0]:
-                return None
-            storage = memory.words(gradient[to_storage], _STORAGE)
+        meta = memory.word(address, to_meta)
+        gradient = memory.words(memory.word(meta, to_gradient), _TENSOR)
+        if not gradient or gradient[0] != self._classes[0]:
+            return None
+        storage = memory.words(gradient[to_storage], _STORAGE)
         if not storage or storage[0] != self._classes[1]:
             return None
         return storage[to_data], storage[to_bytes]

@@ -71,10 +71,9 @@ class ThreadPool:
 class Native:
     """What C and C++ hold in the heap, found by following pointers from outside.
 
-    `libraries` have bytes of objects; `tensors` are the numbers of torch's larger tensors and
-    `arrays` those of numpy's, each block with its address, its size and what is resident of it,
-    whoever holds them; `free` is what malloc keeps of the heap. `threads` have what is in use in
-    the arenas of each pool.
+    `libraries` have bytes of objects; `tensors` and `arrays` are the numbers of larger ones, each
+    block with its address, its size and what is resident of it, whoever holds them; `free` is
+    what malloc keeps of the heap. `threads` have what is in use in the arenas of each pool.
     """
 
     LEAST_NUMBERS: ClassVar[int] = 65536  # smaller ones are not told apart by processes either
