@@ -25,7 +25,7 @@ import psutil
 import memfit
 from benchmarks.record import table
 from benchmarks.stages import keep, run_stage, say
-from memfit.measure.recording import load
+from memfit.measure.record.recording import load
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.stages import keep, run_stage, say
 from benchmarks.trader import table
-from memfit.measure.command import Measured, measure
+from memfit.measure.children.measured_command import Measured, measure
 
 RESULTS = Path(__file__).parent / "results"
 GIB = 1 << 30

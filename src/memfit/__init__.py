@@ -10,13 +10,13 @@ __version__ = "0.1.0"
 # Where each public name lives; it is loaded when it is first asked for, so that `import memfit`
 # costs next to nothing.
 _HOMES = {
-    "plan": "memfit.api",
-    "sweep": "memfit.api",
-    "explain": "memfit.api",
-    "run": "memfit.api",
+    "plan": "memfit.api.plan",
+    "sweep": "memfit.api.sweep",
+    "explain": "memfit.api.explain",
+    "run": "memfit.api.run",
     "listen": "memfit.inside.listener",
     "track": "memfit.tracking",
-    "demo": "memfit.api",
+    "demo": "memfit.api.demo",
     "Plan": "memfit.model",
     "Ledger": "memfit.model",
     "Component": "memfit.model",
@@ -45,7 +45,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from memfit.api import demo, explain, plan, run, sweep
+    from memfit.api.demo import demo
+    from memfit.api.explain import explain
+    from memfit.api.plan import plan
+    from memfit.api.run import run
+    from memfit.api.sweep import sweep
     from memfit.errors import MemfitError
     from memfit.inside.listener import listen
     from memfit.model import Component, Ledger, Plan, RunSpec

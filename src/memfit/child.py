@@ -1,8 +1,8 @@
 """The program that runs in the disposable child: it runs a target, stops it, and surveys it.
 
-Started by `memfit.measure.sandbox` as `python -m memfit.child JOB RESULT`. Everything that runs a
-user's code happens here; the answer is written to RESULT as JSON, and the process ends at once
-without unwinding the user's code.
+Started by `memfit.measure.children.sandbox` as `python -m memfit.child JOB RESULT`. All code of
+the user runs here; the answer is written to RESULT as JSON, and the process ends at once without
+unwinding the user's code.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memfit.errors import SpecError
-from memfit.measure.proc import PeakMeter
+from memfit.measure.kernel.proc import PeakMeter
 from memfit.sources import failure, hooks, knobs
 from memfit.sources.confine import confine, end_with_parent
 from memfit.sources.shield import Shield
 
 if TYPE_CHECKING:
-    from memfit.measure.observe import Observer
+    from memfit.measure.survey.observe import Observer
 
 
 class Child:
@@ -150,7 +150,7 @@ class Child:
         if missing := knobs.unchanged(model, self.job.get("knobs", {})):
             self.answer(status="no setting", missing=missing, known=knobs.settings_of(model))
         if self.job.get("observe") and hasattr(model, "rollout_buffer"):
-            from memfit.measure.observe import Observer
+            from memfit.measure.survey.observe import Observer
 
             ready = rest(keep_callback=True)
             self.observer = Observer(
@@ -190,7 +190,7 @@ class Child:
     def survey_program(self, program: Any, stopped: int) -> dict[str, Any]:
         """Facts and readings of a plain torch run, from a few small steps."""
         from memfit.formulas import torch as formulas
-        from memfit.measure.torch_survey import Sizes, TorchSurveyor
+        from memfit.measure.survey.torch_survey import Sizes, TorchSurveyor
 
         spec = program.facts
         full, larger = (
@@ -204,8 +204,8 @@ class Child:
     def rehearse_program(self, program: Any, stopped: int) -> dict[str, Any]:
         """Peaks of a plain torch run at the scales that the job asks for, or at its own."""
         from memfit.formulas import torch as formulas
-        from memfit.measure.torch_rehearsal import TorchRehearsal
-        from memfit.measure.torch_survey import Sizes
+        from memfit.measure.survey.torch_rehearsal import TorchRehearsal
+        from memfit.measure.survey.torch_survey import Sizes
 
         rehearsal = TorchRehearsal(program, self.job["seconds"])
         rehearsed = []
@@ -224,16 +224,16 @@ class Child:
         stopped: int,
     ) -> dict[str, Any]:
         """Facts and readings, from a few env steps and small updates."""
-        from memfit.formulas.arrays import full_bytes
-        from memfit.measure.rehearsal import Sb3Rehearsal
-        from memfit.measure.surroundings import (
+        from memfit.formulas.buffer_arrays import full_bytes
+        from memfit.measure.survey.rehearsal import Sb3Rehearsal
+        from memfit.measure.survey.surroundings import (
             cost_of_one_env,
             evaluate_bytes,
             pickled_copies,
             read_workers,
             save_bytes,
         )
-        from memfit.measure.survey import Surveyor
+        from memfit.measure.survey.surveyor import Surveyor
         from memfit.sources import sb3
 
         spec = sb3.read(model, total_timesteps, callback)
@@ -264,9 +264,9 @@ class Child:
         stopped: int,
     ) -> dict[str, Any]:
         """Peaks of a rehearsal at the scales that the job asks for, smallest first, or in full."""
-        from memfit.formulas.arrays import filled_rows
-        from memfit.measure.full_size import FullSize, Scale
-        from memfit.measure.rehearsal import Sb3Rehearsal
+        from memfit.formulas.buffer_arrays import filled_rows
+        from memfit.measure.survey.full_size import FullSize, Scale
+        from memfit.measure.survey.rehearsal import Sb3Rehearsal
         from memfit.sources import sb3
 
         spec = sb3.read(model, total_timesteps, callback)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memfit.api import sweep
-from memfit.api.sweeping import parse_over
+from memfit.api.sweep import parse_over, sweep
 from memfit.cli import main
 from memfit.errors import UsageError
 from memfit.model import Outcome, SweepStep

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memfit.api import sweep
+from memfit.api.sweep import sweep
 from memfit.cli import main
 from memfit.errors import UsageError
 from memfit.model import Outcome

@@ -9,13 +9,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.main import get_command
 
-import memfit
 from memfit.cli import main
 from memfit.cli.app import app
 from memfit.errors import TargetFailed, UsageError
@@ -27,7 +25,7 @@ Run = Callable[..., int]
 
 
 class Api:
-    """Stands for `memfit.api`: remembers what it was asked."""
+    """Stands for `memfit.api.plan`: remembers what it was asked."""
 
     def __init__(self) -> None:
         self.result: Plan | BaseException = ppo_plan()
@@ -45,7 +43,7 @@ class Api:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Api:
     fake = Api()
-    monkeypatch.setattr(memfit, "api", SimpleNamespace(plan=fake.plan), raising=False)
+    monkeypatch.setattr("memfit.api.plan.plan", fake.plan)
     return fake
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memfit.measure import listening
+from memfit.measure.live import listening
 
 SECONDS = 60.0
 RUN = (sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--")
@@ -176,7 +176,7 @@ def test_every_python_below_can_be_asked() -> None:
 
 def _listening_below(pid: int, holder: str) -> int:
     """The process below that holds something of this name."""
-    from memfit.measure import proc
+    from memfit.measure.kernel import proc
 
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
@@ -189,7 +189,7 @@ def _listening_below(pid: int, holder: str) -> int:
 
 
 def test_the_same_from_python() -> None:
-    from memfit.api.running import run as run_command
+    from memfit.api.run import run as run_command
 
     assert run_command([sys.executable, "-c", "raise SystemExit(5)"]).exit_code == 5
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

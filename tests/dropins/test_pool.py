@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from memfit.dropins.windows.pool import LARGE, Pool
+from memfit.dropins.windows.pool import LARGE, BufferPool
 
 BYTES = np.dtype(np.uint8)
 
 
 @pytest.mark.parametrize("hold", ["array", "view", "tensor", "slice of a tensor", "graph"])
 def test_memory_in_use_is_not_handed_out(hold: str) -> None:
-    pool = Pool()
+    pool = BufferPool()
     first = pool.empty((8, 16), np.dtype(np.float32))
     first[:] = 1
     tensor = torch.as_tensor(first)
@@ -39,7 +39,7 @@ def test_memory_in_use_is_not_handed_out(hold: str) -> None:
 
 
 def test_idle_memory_is_handed_out_again() -> None:
-    pool = Pool()
+    pool = BufferPool()
     places = {pool.empty((100,), BYTES).ctypes.data for _ in range(10)}
     assert len(places) == 1
     assert next(iter(places)) % 64 == 0
@@ -47,7 +47,7 @@ def test_idle_memory_is_handed_out_again() -> None:
 
 
 def test_large_memory_is_given_back() -> None:
-    pool = Pool()
+    pool = BufferPool()
     large = pool.empty((LARGE,), BYTES)
     assert large.ctypes.data % 64 == 0
     assert pool.owns(large) and pool.owns(large[5:])
@@ -56,7 +56,7 @@ def test_large_memory_is_given_back() -> None:
 
 
 def test_many_in_use_are_no_problem() -> None:
-    pool = Pool()
+    pool = BufferPool()
     held = [pool.empty((50,), BYTES) for _ in range(20)]
     for i, one in enumerate(held):
         one[:] = i

@@ -9,7 +9,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from memfit.measure import launch, listening
+from memfit.measure.children import launch
+from memfit.measure.live import listening
 
 READY = "ready"
 SECONDS = 150.0  # a busy machine is slow, which is no failure

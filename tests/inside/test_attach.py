@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from memfit.errors import MemfitError, Unsupported, UsageError
-from memfit.measure import listening
+from memfit.measure.live import listening
 
 SECONDS = 30.0
 RUNS_FILES = """

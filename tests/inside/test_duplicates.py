@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memfit.inside.blocks import Blocks
+from memfit.inside.array_blocks import ArrayBlocks
 from memfit.inside.duplicates import duplicates
-from memfit.inside.kinds import Kinds
+from memfit.inside.object_kinds import Kinds
 from memfit.inside.pace import Interrupted, Pace
 from memfit.inside.paths import Tree
-from memfit.inside.seen import Seen
+from memfit.inside.seen_addresses import SeenAddresses
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 def found(arrays: Arrays, seconds: float = 30.0) -> list[dict[str, Any]]:
     """The findings over some arrays, each held by its name."""
-    tree, seen = Tree(), Seen()
-    blocks = Blocks(Kinds(), tree)
+    tree, seen = Tree(), SeenAddresses()
+    blocks = ArrayBlocks(Kinds(), tree)
     for name, array in arrays.items():
         assert seen.add(id(array))
         blocks.array(array, tree.top(name), seen)

@@ -49,9 +49,9 @@ def test_what_is_no_tensor_has_none(gradients: Gradients) -> None:
 
 ASKED_WHILE_THEY_GO = """
 import threading, time, torch
-from memfit.inside.blocks import torch_quiet
+from memfit.inside.array_blocks import torch_quiet
 from memfit.inside.pace import Pace
-from memfit.inside.sweep import Sweep
+from memfit.inside.walk_phases import Sweep
 
 torch.set_num_threads(1)
 network = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(8)])

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from memfit.measure import launch, listening
+from memfit.measure.children import launch
+from memfit.measure.live import listening
 from tests.inside.target import Target
 
 SECONDS = 30.0

@@ -12,7 +12,7 @@ import torch
 from gymnasium import spaces
 
 from memfit.dropins import Window, WindowReplayBuffer, WindowRolloutBuffer
-from memfit.formulas.dropins import window_replay, window_rollout
+from memfit.formulas.dropin_arrays import window_replay, window_rollout
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(120)]
 

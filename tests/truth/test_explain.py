@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import memfit
-from memfit.analyses.holders import deal
-from memfit.measure.inside_view import look_inside
-from memfit.measure.tree import read_process
+from memfit.analyses.attribution import deal
+from memfit.measure.live.inside_view import look_inside
+from memfit.measure.live.process_tree import read_process
 from memfit.model import Explanation, Layer
 from tests.truth import kernel
 from tests.truth.running import NAMES, running, tree_pss

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memfit.measure import launch, listening
+from memfit.measure.children import launch
+from memfit.measure.live import listening
 from tests.inside.target import SECONDS, Answer, Target
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(400)]

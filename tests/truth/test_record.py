@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import memfit
-from memfit.measure.recording import load
+from memfit.measure.record.recording import load
 from memfit.model import EventKind
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(120)]

@@ -16,7 +16,7 @@ import pytest
 from gymnasium import spaces
 
 from memfit.dropins import LightVecEnv, LightVectorEnv
-from memfit.formulas.dropins import light_vec_env
+from memfit.formulas.dropin_arrays import light_vec_env
 from tests.dropins import vecenv_envs
 from tests.dropins.vecenv_envs import SPACES, walks
 from tests.truth import kernel

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import prod
 
 from memfit.checks._rows import resized
-from memfit.formulas import dropins
+from memfit.formulas import dropin_arrays
 from memfit.model import ArraySpec, Kind, Ledger, RunSpec, Size, const, knob, minimum
 
 ROLLOUTS = ("RolloutBuffer", "DictRolloutBuffer")
@@ -37,7 +37,7 @@ def window_rollout(spec: RunSpec, ledger: Ledger, stack: int = 1) -> Ledger:
     copied = max(rest, key=ledger.bytes_of).size if rest else const(0)
     ledger = resized(ledger, (FLATTEN_COPY,), lambda _: minimum(knob("n_envs") - 1, 1) * copied)
     for array in observations:
-        once = dropins.window_rollout(length=stack, row_bytes=_one(array) // stack)
+        once = dropin_arrays.window_rollout(length=stack, row_bytes=_one(array) // stack)
         ledger = resized(ledger, (array.name,), _always(once))
     return ledger
 
@@ -56,7 +56,7 @@ def _always(size: Size) -> Callable[[Size], Size]:
 
 
 def _only_starts(one: int) -> Callable[[Size], Size]:
-    return lambda size: size * (2 * dropins.START_BYTES) // one
+    return lambda size: size * (2 * dropin_arrays.START_BYTES) // one
 
 
 def _one(array: ArraySpec) -> int:

@@ -38,7 +38,8 @@ def compare(
     share = _share(fail_if_grew) if fail_if_grew is not None else None
     check_output(output)
 
-    from memfit import api, render
+    from memfit import render
+    from memfit.api import compare as api
 
     result = api.compare(before, after)
     emit(

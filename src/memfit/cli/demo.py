@@ -36,7 +36,8 @@ def demo(
     """
     check_output(output)
 
-    from memfit import api, render
+    from memfit import render
+    from memfit.api import demo as api
 
     if system is not None:
         shown = api.demo_system(system, progress=progress(quiet=quiet))

@@ -82,7 +82,9 @@ def explain(
     seconds = parse_seconds(for_) if for_ is not None else 0.0
     check_output(output)
 
-    from memfit import api, render
+    from memfit import render
+    from memfit.api import compare as recordings
+    from memfit.api import explain as api
 
     if not target.isdecimal():
         if not Path(target).is_file():
@@ -90,7 +92,7 @@ def explain(
                 f"{target!r} is neither a PID nor a file: give the number of a running process, "
                 "for instance from `pgrep -af python`, or a recording"
             )
-        trace, forecast = api.recorded(target)
+        trace, forecast = recordings.recorded(target)
         emit(
             form,
             output,

@@ -90,7 +90,8 @@ def plan(
     check_timeout(timeout)
     check_output(output)
 
-    from memfit import api, render
+    from memfit import render
+    from memfit.api import plan as api
 
     result = api.plan(
         target,

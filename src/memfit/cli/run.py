@@ -61,7 +61,9 @@ def run(
     limit_bytes = parse_limit(limit)
     seconds = parse_seconds(grace)
 
-    from memfit import api, render
+    from memfit import render
+    from memfit.api import compare as recordings
+    from memfit.api import run as api
 
     place = None if no_file else output or api.default_recording(command)
     line = _Line(quiet=quiet)
@@ -76,7 +78,9 @@ def run(
     line.clear()
     if not quiet:
         where = str(place) if place else ""
-        render.to_terminal(render.trace_summary(trace, api.outlook(trace), where), sys.stderr)
+        render.to_terminal(
+            render.trace_summary(trace, recordings.outlook(trace), where), sys.stderr
+        )
     raise typer.Exit(trace.exit_code or 0)
 
 

@@ -89,7 +89,8 @@ def sweep(
     check_timeout(timeout)
     check_output(output)
 
-    from memfit import api, render
+    from memfit import render
+    from memfit.api import sweep as api
 
     result = api.sweep(
         command,

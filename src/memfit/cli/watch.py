@@ -12,7 +12,7 @@ from memfit.cli.output import parse_limit, parse_seconds
 from memfit.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from memfit.api.watching import Watch
+    from memfit.api.watch import Watch
     from memfit.render import Block
 
 _MISSED = 3
@@ -57,7 +57,7 @@ def watch(
     seconds = parse_seconds(every)
     limit_bytes = parse_limit(limit)
 
-    from memfit import api
+    from memfit.api import watch as api
     from memfit.model import Targets
 
     aims = Targets(
@@ -94,7 +94,8 @@ def _lines(view: Watch, seconds: float) -> None:
 
 
 def _full_screen(view: Watch, seconds: float) -> None:
-    from memfit import api, render
+    from memfit import render
+    from memfit.api import explain as api
 
     try:
         from memfit.render.watch_app import WatchApp

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memfit.formulas import dropins
-from memfit.formulas.arrays import filled_rows, row_bytes, rows
-from memfit.formulas.rows import (
+from memfit.formulas import dropin_arrays
+from memfit.formulas.buffer_arrays import filled_rows, row_bytes, rows
+from memfit.formulas.shared_rows import (
     BUILT,
     TRAINING,
     base_rows,
@@ -165,8 +165,8 @@ def _buffers(spec: RunSpec, readings: Readings) -> Iterator[Component]:
 def _window_bytes(spec: RunSpec, window: WindowSpec) -> Size:
     one = {"length": window.length, "row_bytes": window.row_bytes, "new": window.new}
     if spec.on_policy:
-        return dropins.window_rollout(**one)
-    return dropins.window_replay(**one, n_envs=spec.knobs["n_envs"], episodes=const(0))
+        return dropin_arrays.window_rollout(**one)
+    return dropin_arrays.window_replay(**one, n_envs=spec.knobs["n_envs"], episodes=const(0))
 
 
 def _window_words(window: WindowSpec) -> str:

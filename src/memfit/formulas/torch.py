@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from memfit.formulas.rows import (
+from memfit.formulas.shared_rows import (
     TRAINING,
     base_rows,
     derived,

@@ -42,10 +42,10 @@ def answer(request: dict[str, Any], *, stop: Callable[[], bool]) -> dict[str, An
 
 def _holders(request: dict[str, Any], pace: Pace) -> dict[str, Any]:
     from .holders import array_rows, python_rows  # noqa: TID252
-    from .sweep import Sweep  # noqa: TID252
+    from .walk_phases import WholeWalk  # noqa: TID252
 
     before = _resident()
-    sweep = Sweep(pace)
+    sweep = WholeWalk(pace)
     try:
         sweep.run()
         found: dict[str, Any] = {"arrays": array_rows(sweep), "python": python_rows(sweep)}

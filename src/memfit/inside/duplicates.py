@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from .blocks import Block, Blocks, torch_quiet  # noqa: TID252 - also loaded by path, see there
+from .array_blocks import ArrayBlock, ArrayBlocks, torch_quiet  # noqa: TID252 - also loaded by path, see there
 from .pace import Pace  # noqa: TID252
 
 _LARGEST = 48  # of the blocks
@@ -30,7 +30,7 @@ _NARROWER = {
 class _Held:
     """A block and a numpy view of it, for as long as it is looked at."""
 
-    def __init__(self, block: Block, view: Any) -> None:
+    def __init__(self, block: ArrayBlock, view: Any) -> None:
         self.block, self.view = block, view
         self.path = block.node.path()
 
@@ -38,7 +38,7 @@ class _Held:
 class _Search:
     """One search, with its time limit."""
 
-    def __init__(self, blocks: Blocks, pace: Pace, seconds: float) -> None:
+    def __init__(self, blocks: ArrayBlocks, pace: Pace, seconds: float) -> None:
         self.numpy: Any = sys.modules["numpy"]
         self.tensor = blocks.torch
         self.pace = pace
@@ -54,7 +54,7 @@ class _Search:
         self.pace.rest()
         return time.perf_counter() >= self.until
 
-    def held(self, block: Block) -> _Held | None:
+    def held(self, block: ArrayBlock) -> _Held | None:
         """A view of a block, or None where it has gone or cannot be seen as one array."""
         owner = block.owner() if block.owner is not None else None
         if owner is None:
@@ -93,7 +93,7 @@ class _Search:
                 if not self.copies & {id(first), id(second)}:
                     self.pair(first, second)
 
-    def pair(self, first: Block, second: Block) -> None:
+    def pair(self, first: ArrayBlock, second: ArrayBlock) -> None:
         if first.dtype != second.dtype:
             return
         one, two = self.held(first), self.held(second)
@@ -260,7 +260,7 @@ class _Search:
             return bool(inside.all() and (values.astype(name) == values).all())
 
 
-def duplicates(blocks: Blocks, pace: Pace, *, seconds: float) -> list[dict[str, Any]]:
+def duplicates(blocks: ArrayBlocks, pace: Pace, *, seconds: float) -> list[dict[str, Any]]:
     """What is held twice or too widely, the largest saving first."""
     if "numpy" not in sys.modules:
         return []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import collections
 from typing import Any
 
-from .blocks import Block, Small  # noqa: TID252 - also loaded by path, under another name
+from .array_blocks import ArrayBlock, Small  # noqa: TID252 - also loaded by path, under another name
 from .paths import ANY, Node  # noqa: TID252
-from .sweep import Sweep  # noqa: TID252
+from .walk_phases import WholeWalk  # noqa: TID252
 
 _MOST_ROWS = 200
 _APART = 2**20  # elements of a short list that are at least so large have rows of their own
@@ -28,7 +28,7 @@ class Row:
         self.extents: list[tuple[int, int]] = []
         self.also: list[str] = []
 
-    def add(self, block: Block) -> None:
+    def add(self, block: ArrayBlock) -> None:
         self.nbytes += block.nbytes
         self.count += 1
         self.views += block.views
@@ -68,7 +68,7 @@ class Row:
         return found
 
 
-def array_rows(sweep: Sweep) -> list[dict[str, Any]]:
+def array_rows(sweep: WholeWalk) -> list[dict[str, Any]]:
     """Arrays and tensors by holder, largest first."""
     whole = sweep.blocks.settle()
     on_cpu = [block for block in whole if block.device == "cpu"]
@@ -124,7 +124,7 @@ def _merged(extents: list[tuple[int, int]]) -> list[list[int]]:
     return found
 
 
-def python_rows(sweep: Sweep) -> list[dict[str, Any]]:
+def python_rows(sweep: WholeWalk) -> list[dict[str, Any]]:
     """Python objects by holder, largest first; what is small counts for the holder above."""
     nodes = sweep.tree.all()
     sums = {id(node): [node.small, node.large, node.objects, node.elements] for node in nodes}

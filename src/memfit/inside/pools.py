@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .kinds import loaded  # noqa: TID252 - also loaded by path, under another name
+from .object_kinds import loaded  # noqa: TID252 - also loaded by path, under another name
 
 _OTHERS = ("jemalloc", "tcmalloc", "mimalloc")
 
@@ -27,7 +27,7 @@ def pools() -> dict[str, Any]:
 def _malloc() -> dict[str, Any]:
     import ctypes
 
-    class Figures(ctypes.Structure):
+    class MallInfo(ctypes.Structure):
         _fields_ = [
             (name, ctypes.c_size_t)
             for name in (
@@ -40,7 +40,7 @@ def _malloc() -> dict[str, Any]:
         ask = ctypes.CDLL(None).mallinfo2
     except (AttributeError, OSError):  # another C library, or one from before 2021
         return {}
-    ask.restype, ask.argtypes = Figures, []
+    ask.restype, ask.argtypes = MallInfo, []
     figures = ask()
     return {
         "allocator": _allocator(),

@@ -12,13 +12,13 @@ import types
 from typing import Any
 
 from . import paths  # noqa: TID252 - also loaded by path, under another name
-from .blocks import Blocks  # noqa: TID252
-from .frames import local_variables  # noqa: TID252
-from .homes import homes  # noqa: TID252
-from .kinds import DATA, Kind, Kinds, instance_dict, module_of, own_names, slots_of  # noqa: TID252
+from .array_blocks import ArrayBlocks  # noqa: TID252
+from .local_variables import local_variables  # noqa: TID252
+from .module_owners import homes  # noqa: TID252
+from .object_kinds import DATA, Kinds, ObjectKind, instance_dict, module_of, own_names, slots_of  # noqa: TID252
 from .pace import Pace  # noqa: TID252
 from .paths import Node, Tree  # noqa: TID252
-from .seen import Seen  # noqa: TID252
+from .seen_addresses import SeenAddresses  # noqa: TID252
 
 _SMALL = 512  # what Python's own allocator takes
 _LONG = 512  # containers from here on are walked at once, element by element
@@ -37,10 +37,10 @@ class Walk:
         self.pace = pace
         self.kinds = Kinds()
         self.tree = Tree()
-        self.blocks = Blocks(self.kinds, self.tree)
-        self.seen = Seen()
+        self.blocks = ArrayBlocks(self.kinds, self.tree)
+        self.seen = SeenAddresses()
         self.homes = homes(pace.rest)
-        self.shared = Seen()  # what libraries have in their modules: not the run's
+        self.shared = SeenAddresses()  # what libraries have in their modules: not the run's
         self.later: Queue = []
         self.classes: list[type] = []  # the run's, named by themselves once all objects are known
         self.naming_classes = False
@@ -74,7 +74,7 @@ class Walk:
         elif kind.holds:
             out.append((thing, node))
 
-    def count(self, thing: Any, kind: Kind, node: Node) -> None:
+    def count(self, thing: Any, kind: ObjectKind, node: Node) -> None:
         size = kind.size(thing)
         if size > _SMALL:
             node.large += size
@@ -160,7 +160,7 @@ class Walk:
             self.enter(value, self.tree.child(node, paths.key(name, among=among)), out)
             self.enter(name, node, out)
 
-    def sequence(self, thing: Any, node: Node, kind: Kind, out: Queue) -> None:
+    def sequence(self, thing: Any, node: Node, kind: ObjectKind, out: Queue) -> None:
         base: Any = list if list in kind.type.__mro__ else tuple
         among = base.__len__(thing)
         node.elements = max(node.elements, among)
@@ -231,7 +231,7 @@ class Walk:
             self.enter(value, below, out)
 
     def attributes_of(
-        self, thing: Any, node: Node, kind: Kind, out: Queue, *, container: bool = False
+        self, thing: Any, node: Node, kind: ObjectKind, out: Queue, *, container: bool = False
     ) -> None:
         """An object's attributes, where its class lets them be known by name."""
         if kind.role:
@@ -254,7 +254,7 @@ class Walk:
             else:
                 self.attribute(step, value, node, kind, out)
 
-    def beside_elements(self, thing: Any, node: Node, kind: Kind) -> list[Any]:
+    def beside_elements(self, thing: Any, node: Node, kind: ObjectKind) -> list[Any]:
         """The attributes of a container of the run's own type; of a few such ones a holder."""
         looked = node.layouts.setdefault((kind.type, -1), [])
         if len(looked) >= _LAYOUTS:
@@ -263,11 +263,11 @@ class Walk:
         attributes = instance_dict(thing)
         return [] if attributes is None else [attributes]
 
-    def attributes(self, names: Any, node: Node, kind: Kind, out: Queue) -> None:
+    def attributes(self, names: Any, node: Node, kind: ObjectKind, out: Queue) -> None:
         for name, value in _items(names):
             self.attribute(name, value, node, kind, out)
 
-    def attribute(self, name: Any, value: Any, node: Node, kind: Kind, out: Queue) -> None:
+    def attribute(self, name: Any, value: Any, node: Node, kind: ObjectKind, out: Queue) -> None:
         role = kind.role
         if name is None:
             self.enter(value, node, out)
@@ -296,7 +296,7 @@ class Walk:
         else:
             self.enter(value, below, out)
 
-    def role(self, node: Node, kind: Kind) -> None:
+    def role(self, node: Node, kind: ObjectKind) -> None:
         """The run's first vector env is `envs` and its first algorithm `model`, however reached.
 
         An algorithm that is a variable of the main module keeps that variable's name.

@@ -189,7 +189,7 @@ class Sb3File(Strict):
     callback: list[Callback] = []
 
 
-class Layer(BaseModel):
+class LayerFacts(BaseModel):
     """A layer of torch.nn by its name; all other keys are its arguments."""
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -200,7 +200,7 @@ class Layer(BaseModel):
 
 class Network(Strict):
     name: str = Field(pattern=NAME)
-    layers: list[Layer] = []
+    layers: list[LayerFacts] = []
     factory: str = Field(default="", pattern=FACTORY)
     input: list[Expression] = []
     dtype: Dtype = "float32"

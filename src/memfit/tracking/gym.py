@@ -7,7 +7,7 @@ from typing import Any
 
 import gymnasium
 
-from memfit.tracking.arrays import arrays
+from memfit.tracking.held_arrays import arrays
 from memfit.tracking.tracker import Tracker
 
 _LOOK_SECONDS = 5.0

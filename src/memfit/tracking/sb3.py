@@ -9,7 +9,7 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from memfit.tracking.arrays import arrays
+from memfit.tracking.held_arrays import arrays
 from memfit.tracking.tracker import Tracker, track
 
 MIB = 2**20

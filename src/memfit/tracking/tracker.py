@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memfit.analyses.forecast import forecast
-from memfit.analyses.layers import tree_ledger
-from memfit.measure import proc
-from memfit.measure.launch import RECORDING
-from memfit.measure.recorder import Recorder, Tools
-from memfit.measure.recording import Recording, scratch
-from memfit.measure.tree import read_tree
+from memfit.analyses.tree_ledger import tree_ledger
+from memfit.measure.children.launch import RECORDING
+from memfit.measure.kernel import proc
+from memfit.measure.live.process_tree import read_tree
+from memfit.measure.record.recorder import Recorder, Tools
+from memfit.measure.record.recording import Recording, scratch
 from memfit.model import Event, EventKind
 
 _STEP_SECONDS = 0.2  # between two steps that are written

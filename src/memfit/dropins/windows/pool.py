@@ -19,7 +19,7 @@ MOST = 4
 LARGE = 4 << 20
 
 
-class Pool:
+class BufferPool:
     """Hands out arrays; takes one again only when no array, view or tensor refers to it.
 
     Every view and every tensor made without a copy refers to the array that owns its memory.

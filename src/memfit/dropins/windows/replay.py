@@ -19,7 +19,7 @@ from stable_baselines3.common.buffers import DictReplayBuffer, NStepReplayBuffer
 from stable_baselines3.common.preprocessing import get_obs_shape
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 
-from memfit.dropins.windows.pool import Pool
+from memfit.dropins.windows.pool import BufferPool
 from memfit.dropins.windows.saving import Writer, opened, replacing
 from memfit.dropins.windows.sb3 import SINGLE, Windowed, Windows, make_tracks, nothing_like
 from memfit.dropins.windows.track import Storage, Track
@@ -69,7 +69,7 @@ class _WindowReplay(Windowed):
         )
         self.observation_space = observation_space
         self.obs_shape = get_obs_shape(observation_space)
-        self.pool = Pool()
+        self.pool = BufferPool()
         self.tracks = self._new_tracks()
         self._expose()
         self._done = np.ones(self.n_envs, np.bool_)

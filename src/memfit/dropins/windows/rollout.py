@@ -15,7 +15,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.buffers import BaseBuffer, DictRolloutBuffer, RolloutBuffer
 
-from memfit.dropins.windows.pool import Pool
+from memfit.dropins.windows.pool import BufferPool
 from memfit.dropins.windows.sb3 import SINGLE, Windowed, Windows, make_tracks, no_shape
 from memfit.dropins.windows.track import Storage, Track
 from memfit.dropins.windows.windowed import WindowArray
@@ -51,14 +51,14 @@ class _WindowRollout(Windowed):
     def __init__(self, *args: Any, windows: Windows = "auto", **kwargs: Any) -> None:
         self._windows = windows
         self.tracks: dict[str, Track] = {}
-        self.pool = Pool()
+        self.pool = BufferPool()
         super().__init__(*args, **kwargs)
 
     def __copy__(self) -> Any:
         """Another buffer, without anything in it: call reset() before it is used."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other.tracks, other.pool = {}, Pool()
+        other.tracks, other.pool = {}, BufferPool()
         return other
 
     def reset(self) -> None:

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from memfit.dropins.windows.layout import Window, bits
-from memfit.dropins.windows.pool import Pool
+from memfit.dropins.windows.pool import BufferPool
 from memfit.dropins.windows.track import Storage, Track, TrackReport
 from memfit.errors import UsageError
 
@@ -29,7 +29,7 @@ def make_tracks(
     columns: int,
     windows: Windows,
     storage: Storage,
-    pool: Pool,
+    pool: BufferPool,
 ) -> dict[str, Track]:
     """One track for each array of observations that the buffer of the library would have."""
     parts = space.spaces if isinstance(space, spaces.Dict) else {SINGLE: space}
@@ -105,7 +105,7 @@ class Windowed:
 
     device: Any
     tracks: dict[str, Track]
-    pool: Pool
+    pool: BufferPool
 
     def to_torch(self, array: Array, copy: bool = True) -> torch.Tensor:
         """Minibatches of observations are new already: they become tensors without a copy."""

@@ -15,7 +15,7 @@ from memfit.dropins.windows.backing import Backing, DiskBacking
 from memfit.dropins.windows.compressed import CompressedStrip
 from memfit.dropins.windows.lane import Lane
 from memfit.dropins.windows.layout import Window, bits, completed, detect
-from memfit.dropins.windows.pool import Pool
+from memfit.dropins.windows.pool import BufferPool
 from memfit.dropins.windows.strip import RawStrip, Strip
 from memfit.errors import UsageError
 
@@ -98,7 +98,7 @@ class Track:
         windows: Sequence[Window] | None = None,
         storage: Storage | None = None,
         name: str = "",
-        pool: Pool | None = None,
+        pool: BufferPool | None = None,
     ) -> None:
         if dtype.itemsize not in (1, 2, 4, 8) or dtype.hasobject:
             raise UsageError(
@@ -111,7 +111,7 @@ class Track:
         self.columns = columns
         self.name = name
         self.storage = storage or Storage()
-        self.pool = pool or Pool()
+        self.pool = pool or BufferPool()
         self.declared = windows is not None
         self.size = math.prod(self.shape)
         # Of each env: whether an episode begins with this observation, or ends with the next.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from memfit.dropins.workers.pool import Pool
+from memfit.dropins.workers.pool import WorkerPool
 
 
 class Figures:
     """Of the pool that a vector env has."""
 
-    _pool: Pool
+    _pool: WorkerPool
 
     @property
     def shared_nbytes(self) -> int:

@@ -39,7 +39,7 @@ def _newest_modules(count: int) -> list[str]:
     return sorted(itertools.islice(reversed(sys.modules), count))
 
 
-class Worker:
+class WorkerLoop:
     """Envs `first`, `first + 1` ... of a vector env."""
 
     def __init__(self, channel: Channel, first: int) -> None:

@@ -48,7 +48,7 @@ _PATIENCE_SECONDS = 5.0
 _AT_ONCE = 4096
 
 
-class Pool:
+class WorkerPool:
     """All workers of a vector env."""
 
     def __init__(

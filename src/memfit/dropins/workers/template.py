@@ -178,11 +178,11 @@ class _Template:
         random.seed()
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed()
-        from memfit.dropins.workers.loop import Worker
+        from memfit.dropins.workers.loop import WorkerLoop
 
         channel = Channel(socket.socket(fileno=end))
         self._loaded.clear()
-        Worker(channel, asked["first"]).run(factories, asked["style"], asked["mode"])
+        WorkerLoop(channel, asked["first"]).run(factories, asked["style"], asked["mode"])
 
     def _status(self, pid: int) -> int | None:
         """How a worker ended: a code, or minus a signal; None if it has not."""

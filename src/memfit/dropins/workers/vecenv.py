@@ -25,7 +25,7 @@ from stable_baselines3.common.vec_env.base_vec_env import (
 
 from memfit.dropins.workers.envs import REWARD_SENT, REWARD_TYPES
 from memfit.dropins.workers.figures import Figures
-from memfit.dropins.workers.pool import Pool
+from memfit.dropins.workers.pool import WorkerPool
 from memfit.errors import TargetFailed, UsageError
 
 TIMEOUT = 600.0
@@ -50,7 +50,9 @@ class LightVecEnv(Figures, VecEnv):
     ) -> None:
         if start_method is not None:
             raise UsageError("LightVecEnv has one way to start workers. Leave start_method= out")
-        self._pool = Pool(env_fns, style="sb3", workers=workers, preload=preload, timeout=timeout)
+        self._pool = WorkerPool(
+            env_fns, style="sb3", workers=workers, preload=preload, timeout=timeout
+        )
         self._end = weakref.finalize(self, self._pool.stop, 2.0)
         self._slot: int | None = None
         try:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from memfit.dropins.workers.envs import REWARD_SENT
 from memfit.dropins.workers.figures import Figures
 from memfit.dropins.workers.layout import ARRAYS
-from memfit.dropins.workers.pool import Pool
+from memfit.dropins.workers.pool import WorkerPool
 from memfit.errors import TargetFailed, UsageError
 
 TIMEOUT = 600.0
@@ -48,7 +48,7 @@ class LightVectorEnv(Figures, VectorEnv[Any, Any, NDArray[Any]]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     ) -> None:
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self._pool = Pool(
+        self._pool = WorkerPool(
             env_fns,
             style="gymnasium",
             mode=self.autoreset_mode.value,

@@ -1,0 +1,237 @@
+"""From the parts of a process tree to one ledger whose rows add up to the tree's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from memfit.analyses.attribution import DEALT, Dealt
+from memfit.model import (
+    Component,
+    Evidence,
+    EvidenceKind,
+    Grown,
+    Holder,
+    Kind,
+    Layer,
+    Ledger,
+    Part,
+    Place,
+    ProcessView,
+    Setting,
+    size,
+)
+
+# Rows of their own for so many libraries, files and blocks; the others are one row together.
+MOST_ROWS = 12
+LEAST_BYTES = 2**20
+MOST_HOLDERS = 40
+
+KINDS = {
+    Layer.LIBRARIES: Kind.BASE,
+    Layer.FILES: Kind.FILE,
+    Layer.OBJECTS: Kind.OBJECTS,
+    Layer.HEAP: Kind.HEAP,
+    Layer.ARENAS: Kind.HEAP,
+    Layer.BLOCKS: Kind.LARGE,
+    Layer.STACKS: Kind.STACKS,
+    Layer.SHARED: Kind.BUFFER,
+    Layer.KERNEL: Kind.BASE,
+    Layer.UNKNOWN: Kind.UNATTRIBUTED,
+}
+_PREFIX = {
+    Layer.LIBRARIES: "libraries",
+    Layer.FILES: "files",
+    Layer.OBJECTS: "python",
+    Layer.HEAP: "malloc",
+    Layer.ARENAS: "malloc",
+    Layer.BLOCKS: "blocks",
+    Layer.STACKS: "stacks",
+    Layer.SHARED: "shared",
+    Layer.KERNEL: "kernel",
+    Layer.UNKNOWN: "unattributed",
+}
+_MANY = (Layer.LIBRARIES, Layer.FILES, Layer.BLOCKS)
+
+
+def tree_ledger(
+    processes: Sequence[ProcessView], dealt: Mapping[int, Dealt] | None = None
+) -> Ledger:
+    """The main process row by row, its workers by layer, shared memory once for all.
+
+    Processes that told who holds their memory have rows by holder for it.
+    """
+    main, workers = processes[0], processes[1:]
+    rows = [*_worker_rows(workers), *_shared_rows(processes)]
+    own = dealt.get(main.pid) if dealt else None
+    if own is None:
+        rows += main_rows(main.parts)
+    else:
+        rows += main_rows([p for p in main.parts if p.layer not in DEALT])
+        rows += main_rows([_unclaimed(part) for part in own.left])
+        rows += _holder_rows(own.holders)
+    rows.sort(key=lambda row: -row.size.evaluate({}))
+    return Ledger(components=tuple(rows))
+
+
+def _unclaimed(part: Part) -> Part:
+    """What is left of the heap when all holders have had theirs."""
+    if part.layer in (Layer.HEAP, Layer.ARENAS):
+        return replace(part, where="smaps less what holders have of it")
+    return part
+
+
+def _holder_rows(holders: Sequence[Holder]) -> Iterator[Component]:
+    own = sorted((h for h in holders if h.own and h.bytes), key=lambda h: -h.bytes)
+    for holder in own[:MOST_HOLDERS]:
+        yield _held(holder.path, holder.kind, [holder], _told(holder))
+    if others := own[MOST_HOLDERS:]:
+        where = f"{len(others):,} smaller holders"
+        yield _held("holders.other", Kind.ARRAYS, others, where)
+
+
+def _told(holder: Holder) -> str:
+    return f"the process itself: {holder.what}" if holder.told else f"outside: {holder.what}"
+
+
+def _held(name: str, kind: Kind, holders: Sequence[Holder], where: str) -> Component:
+    return Component(
+        name=name,
+        kind=kind,
+        size=size(sum(h.bytes for h in holders)),
+        reserved=size(sum(h.reserved for h in holders)),
+        phases=(),
+        evidence=Evidence(kind=EvidenceKind.MEASURED, where=where),
+    )
+
+
+def named_share(processes: Sequence[ProcessView]) -> float:
+    """How much of the tree has a layer."""
+    parts = [part for process in processes for part in process.parts]
+    total = sum(part.bytes for part in parts)
+    unknown = sum(part.bytes for part in parts if part.layer is Layer.UNKNOWN)
+    return 1 - unknown / total if total else 1.0
+
+
+def main_rows(parts: Sequence[Part]) -> Iterator[Component]:
+    """A row for each part of the main process; small ones of many are taken together."""
+    for layer in Layer:
+        own = sorted((p for p in parts if p.layer is layer), key=lambda p: -p.bytes)
+        if layer is Layer.SHARED or not own:
+            continue
+        if layer in _MANY:
+            large = [p for p in own[:MOST_ROWS] if p.bytes >= LEAST_BYTES or _hollow(p)]
+            others = [p for p in own if p not in large]
+            yield from (_row(row_name(p), [p], p.where, Place.MAIN) for p in large)
+            if others:
+                where = f"smaps: {len(others):,} smaller ones"
+                yield _row(f"{_PREFIX[layer]}.other", others, where, Place.MAIN)
+        else:
+            yield from (_row(row_name(p), [p], p.where, Place.MAIN) for p in own)
+
+
+def row_name(part: Part) -> str:
+    """A part's name in the ledger, such as `libraries.libtorch_cpu`."""
+    return f"{_PREFIX[part.layer]}.{part.name}" if part.name != "kernel" else "kernel"
+
+
+def _hollow(part: Part) -> bool:
+    """Much address space with little in it: a buffer that is being filled, perhaps."""
+    return part.reserved >= 64 * LEAST_BYTES and part.layer is Layer.BLOCKS
+
+
+def _worker_rows(workers: Sequence[ProcessView]) -> Iterator[Component]:
+    for layer in Layer:
+        if layer is Layer.SHARED:
+            continue
+        parts = [p for worker in workers for p in worker.parts if p.layer is layer]
+        if parts:
+            word = "process" if len(workers) == 1 else "processes"
+            where = f"smaps of {len(workers)} {word} below (PSS)"
+            name = f"workers.{layer.replace(' ', '_').lower()}"
+            yield _row(name, parts, where, Place.WORKERS)
+
+
+def _shared_rows(processes: Sequence[ProcessView]) -> Iterator[Component]:
+    """Shared memory by segment, with who maps it."""
+    found: dict[str, list[tuple[int, Part]]] = {}
+    for process in processes:
+        for part in process.parts:
+            if part.layer is Layer.SHARED:
+                found.setdefault(part.name, []).append((process.pid, part))
+    for name, holders in found.items():
+        pids = ", ".join(str(pid) for pid, _ in holders[:8]) + (" ..." if len(holders) > 8 else "")
+        where = f"smaps: mapped by {len(holders)} of the tree's processes ({pids})"
+        largest = max((part for _, part in holders), key=lambda part: part.reserved)
+        yield _row(
+            f"shared.{name}",
+            [part for _, part in holders],
+            where,
+            Place.SHARED,
+            reserved=largest.reserved,
+        )
+
+
+def _row(
+    name: str, parts: Iterable[Part], where: str, place: Place, *, reserved: int | None = None
+) -> Component:
+    parts = list(parts)
+    layer = parts[0].layer
+    kind = Kind.WORKER if place is Place.WORKERS else KINDS[layer]
+    kept = sum(p.reserved for p in parts) if reserved is None else reserved
+    return Component(
+        name=name,
+        kind=kind,
+        place=place,
+        size=size(sum(p.bytes for p in parts)),
+        reserved=size(kept),
+        phases=(),
+        evidence=Evidence(kind=EvidenceKind.MEASURED, where=where),
+    )
+
+
+def grown(before: Ledger, after: Ledger, seconds: float) -> tuple[Grown, ...]:
+    """The rows that changed between two readings, the most grown first."""
+    old = {c.name: before.bytes_of(c) for c in before.components}
+    new = {c.name: after.bytes_of(c) for c in after.components}
+    rows = [
+        Grown(name=name, before=old.get(name, 0), after=new.get(name, 0), seconds=seconds)
+        for name in {**new, **old}
+    ]
+    return tuple(sorted((r for r in rows if r.bytes), key=lambda r: -r.bytes))
+
+
+def settings(main: ProcessView, *, cores: int) -> tuple[Setting, ...]:
+    """What is configured beside what is used."""
+    threads = {pool.name: pool.threads for pool in main.pools}
+    stacks = [p for p in main.parts if p.layer is Layer.STACKS]
+    arenas = next((p for p in main.parts if p.layer is Layer.ARENAS), None)
+    unset = f"not set: {cores} (cores)"
+    rows = [
+        ("OMP_NUM_THREADS", unset, f"{threads.get('OpenMP', 0)} OpenMP threads beside the main"),
+        ("OPENBLAS_NUM_THREADS", unset, f"{threads.get('BLAS', 0)} BLAS threads beside the main"),
+        (
+            "MALLOC_ARENA_MAX",
+            f"not set: {8 * cores} (8 x cores)",
+            f"{len(arenas.spans) if arenas else 0} malloc arenas beside the heap",
+        ),
+    ]
+    found = [
+        Setting(name=name, configured=main.settings.get(name, default), used=used)
+        for name, default, used in rows
+    ]
+    reserved, resident = sum(p.reserved for p in stacks), sum(p.bytes for p in stacks)
+    found.append(
+        Setting(
+            name=f"stacks of {main.threads} threads",
+            configured=f"{reserved:,} bytes reserved",
+            used=f"{resident:,} bytes resident",
+        )
+    )
+    known = {setting.name for setting in found}
+    found += [
+        Setting(name=name, configured=value, used="")
+        for name, value in main.settings.items()
+        if name not in known
+    ]
+    return tuple(found)

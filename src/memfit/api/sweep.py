@@ -1,0 +1,174 @@
+"""`sweep`: run a program or a target at each value of a setting and measure its peaks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memfit.api.sweep_runs import Runner, runner_of
+from memfit.errors import UsageError
+from memfit.model import Outcome, Point, Sweep, SweepStep
+
+if TYPE_CHECKING:
+    from memfit.analyses.capacity import Hardware
+    from memfit.model import Ledger
+
+Progress = Callable[[str], None]
+Watching = Callable[[SweepStep], None]
+
+# The share of this machine's memory that a measured program may take.
+_ROOM = 0.9
+_LARGEST = 2**40
+_KEPT = 1  # of runs that are kept; another where points have other fields
+
+
+def sweep(
+    command: Sequence[str] = (),
+    *,
+    over: str,
+    target: str | Path | None = None,
+    limit: int | None = None,
+    on: Sequence[str] = (),
+    timeout: float = 600.0,
+    fresh: bool = False,
+    progress: Progress | None = None,
+    watching: Watching | None = None,
+) -> Sweep:
+    """Measure a peak at each value of a setting, up to one run that does not fit.
+
+    `over` is `agents=100,1000` or `agents=1..20000`, which doubles. With a command alone, the value
+    takes the place of `{agents}` in it. A `target` (script, spec or factory) is built with each
+    value and learns for two updates in a child; a command beside it is a script's own arguments,
+    or, beside a spec, the program that is measured while the spec is planned. Runs that an earlier
+    sweep finished before it was killed are not run again, unless `fresh`.
+    """
+    from memfit.analyses.capacity import default_hardware, parse_hardware
+    from memfit.analyses.line import fit, largest
+    from memfit.measure.children.sweep_cache import SweepCache
+    from memfit.measure.kernel import limits
+    from memfit.model import Limit
+
+    started = time.monotonic()
+    knob, values = parse_over(over)
+    runner = runner_of(target, command, knob, values)
+    hardware = [parse_hardware(name) for name in on] or default_hardware()
+    found = limits.memory_limit()
+    room = int(found.bytes * _ROOM)
+    used = Limit(bytes=room, source=f"{_ROOM:.0%} of {found.source}")
+    if limit is not None and limit < room:
+        used = Limit(bytes=limit, source="--limit")
+    settings = {"knob": knob, "limit": used.bytes, "timeout": timeout, "schema": _KEPT}
+    kept = SweepCache({**runner.facts, **settings})
+    if fresh:
+        kept.forget()
+    points: list[Point] = []
+    known = {point.value: point for point in map(_from_json, kept)}
+    if progress is not None and known:
+        again = f"{len(known)} {'run' if len(known) == 1 else 'runs'}"
+        progress(f"going on after {again} of an earlier sweep (--fresh begins anew)")
+    for number, value in enumerate(values, 1):
+        step = SweepStep(
+            number=number, of=len(values), knob=knob, value=value, peak_bytes=0, seconds=0.0
+        )
+        point = known.get(value)
+        if point is None:
+            point = _run(runner, step, used.bytes, timeout, watching)
+            kept.add(_to_json(point))
+        points.append(point)
+        if watching is not None:
+            watching(
+                replace(
+                    step,
+                    peak_bytes=point.peak_bytes,
+                    seconds=point.seconds,
+                    outcome=point.outcome,
+                )
+            )
+        if point.outcome is not Outcome.DONE:
+            break
+    line = fit([(p.value, p.peak_bytes) for p in points if p.outcome is Outcome.DONE])
+    ledger, notes = runner.plan(progress)
+    result = Sweep(
+        command=tuple(command),
+        target=str(target or ""),
+        knob=knob,
+        limit_bytes=used.bytes,
+        limit_source=used.source,
+        points=tuple(_planned(p, knob, ledger) for p in points),
+        line=line,
+        largest={h.name: (h.bytes, largest(line, h.bytes)) for h in hardware} if line else {},
+        planned=_planned_largest(ledger, knob, hardware),
+        notes=notes,
+        seconds=time.monotonic() - started,
+    )
+    kept.forget()
+    return result
+
+
+def _run(
+    runner: Runner, step: SweepStep, memory: int, timeout: float, watching: Watching | None
+) -> Point:
+    started = time.monotonic()
+
+    def alive(peak: int) -> None:
+        if watching is not None:
+            watching(replace(step, peak_bytes=peak, seconds=time.monotonic() - started))
+
+    alive(0)
+    return runner.run(step.value, memory=memory, timeout=timeout, alive=alive)
+
+
+def _planned(point: Point, knob: str, ledger: Ledger | None) -> Point:
+    if ledger is None:
+        return point
+    return replace(point, planned_bytes=ledger.at(**{knob: point.value}).peak.bytes)
+
+
+def _planned_largest(
+    ledger: Ledger | None, knob: str, hardware: Sequence[Hardware]
+) -> dict[str, int | None]:
+    from memfit.analyses.capacity import capacity
+
+    if ledger is None:
+        return {}
+    found = {h.name: capacity(ledger, h, [knob]).largest for h in hardware}
+    return {name: largest.get(knob, 0) for name, largest in found.items()}
+
+
+def _to_json(point: Point) -> dict[str, Any]:
+    return {**vars(point), "outcome": point.outcome.value}
+
+
+def _from_json(fields: Mapping[str, Any]) -> Point:
+    return Point(**{**fields, "outcome": Outcome(fields["outcome"])})
+
+
+def parse_over(text: str) -> tuple[str, list[int]]:
+    """`agents=100,1000` or `agents=1..4096` as a name and its values, smallest first."""
+    name, equals, rest = text.partition("=")
+    name = name.strip()
+    low, dots, high = rest.partition("..")
+    try:
+        values = _doubled(int(low), int(high)) if dots else [int(v) for v in rest.split(",")]
+    except ValueError:
+        values = []
+    if not equals or not name.isidentifier() or not values or min(values) < 1:
+        raise UsageError(
+            f"--over {text}: write a name and whole numbers above zero, such as agents=100,1000 "
+            "or agents=1..20000"
+        )
+    if max(values) > _LARGEST:
+        raise UsageError(f"--over {text}: {max(values):,} is beyond anything: give less")
+    return name, sorted(set(values))
+
+
+def _doubled(low: int, high: int) -> list[int]:
+    if low < 1 or high < low:
+        return []
+    values = [low]
+    while values[-1] * 2 < high:
+        values.append(values[-1] * 2)
+    return values if values[-1] == high else [*values, high]

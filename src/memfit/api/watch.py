@@ -1,0 +1,175 @@
+"""`watch`: frames of a live view, of processes or of a recording that grows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from memfit.analyses.forecast import forecast
+from memfit.analyses.targets import judge
+from memfit.analyses.tree_ledger import tree_ledger
+from memfit.errors import UsageError
+from memfit.measure.kernel import limits, proc
+from memfit.measure.live import process_tree
+from memfit.measure.record.recording import load
+from memfit.measure.record.sampling import Filling, Sampler
+from memfit.model import Frame, Ledger, Limit, Reading, Targets, Watched
+
+_ROWS_SHARE = 20  # reading rows takes at most this part of the time
+_KEPT = 4000
+
+
+class Watch(Protocol):
+    """Something that can be looked at again and again."""
+
+    def frame(self) -> Frame:
+        """What there is now."""
+
+
+def watch(
+    targets: Sequence[str], *, limit: int | None = None, aims: Targets | None = None
+) -> Watch:
+    """Watch processes by PID, or one recording."""
+    wanted = aims or Targets()
+    if len(targets) == 1 and not targets[0].isdecimal():
+        return _Recorded(Path(targets[0]), limit, wanted)
+    pids = []
+    for target in targets:
+        if not target.isdecimal():
+            raise UsageError(
+                f"{target!r} is no PID: give PIDs, or one recording made by `memfit run`"
+            )
+        process_tree.check_readable(int(target))
+        pids.append(int(target))
+    return _Live(pids or _own_runs(), limit, wanted)
+
+
+def _own_runs() -> list[int]:
+    """Commands below a `memfit run`, where nobody says what to watch."""
+    found = process_tree.commands_with("memfit", "run")
+    pids = [child for pid in found for child in proc.children(pid)]
+    if not pids:
+        raise UsageError(
+            "nothing to watch: give a PID or a recording, or start a command with `memfit run`"
+        )
+    return pids
+
+
+class _Live:
+    """Process trees that run."""
+
+    def __init__(self, pids: Sequence[int], limit: int | None, targets: Targets) -> None:
+        self.pids = list(pids)
+        self.targets = targets
+        found = limits.memory_limit(pid=self.pids[0])
+        self.limit = found if limit is None else Limit(bytes=limit, source="--limit")
+        self._samplers = {pid: Sampler(pid) for pid in self.pids}
+        self._filling = {pid: Filling(pid) for pid in self.pids}
+        self._started = time.monotonic()
+        self._readings: list[Reading] = []
+        self._rows: tuple[tuple[str, int], ...] = ()
+        self._processes: tuple[Watched, ...] = ()
+        self._next_rows = 0.0
+        self._title = " ".join(str(pid) for pid in self.pids)
+
+    def frame(self) -> Frame:
+        """A reading, and rows where they are due."""
+        alive = [pid for pid in self.pids if process_tree.is_alive(pid)]
+        if alive and time.monotonic() >= self._next_rows:
+            self._read_rows(alive)
+        samples = [self._samplers[pid].sample() for pid in alive]
+        for pid in alive:
+            self._filling[pid].look()
+        total = sum(s.bytes for s in samples)
+        if alive:
+            self._readings.append(
+                Reading(
+                    seconds=time.monotonic() - self._started,
+                    bytes=total,
+                    processes=sum(s.processes for s in samples),
+                    threads=sum(s.threads for s in samples),
+                    filling=sum(self._filling[pid].filled for pid in alive),
+                    room=sum(self._filling[pid].room for pid in alive),
+                )
+            )
+            del self._readings[:-_KEPT]
+        return Frame(
+            title=self._title,
+            bytes=total,
+            limit=self.limit,
+            processes=self._processes if alive else (),
+            rows=self._rows,
+            readings=tuple(self._readings),
+            forecast=forecast(self._readings, self.limit.bytes),
+            targets=tuple(judge(self.targets, self._processes, total)),
+            ended=not alive,
+        )
+
+    def _read_rows(self, alive: Sequence[int]) -> None:
+        started = time.monotonic()
+        views = []
+        for pid in alive:
+            try:
+                views.append(process_tree.read_tree(pid))
+            except UsageError:  # it has ended meanwhile
+                continue
+        if views:
+            self._title = views[0][0].command or self._title
+            self._rows = _rows([tree_ledger(view) for view in views])
+            self._processes = tuple(
+                Watched(
+                    pid=p.pid,
+                    depth=0 if p.pid in self.pids else 1,
+                    name=p.command or p.name,
+                    bytes=p.pss,
+                    threads=p.threads,
+                )
+                for view in views
+                for p in view
+            )
+        self._next_rows = time.monotonic() + _ROWS_SHARE * (time.monotonic() - started)
+
+
+class _Recorded:
+    """A recording, finished or growing."""
+
+    def __init__(self, path: Path, limit: int | None, targets: Targets) -> None:
+        self.path = path
+        self.given = None if limit is None else Limit(bytes=limit, source="--limit")
+        self.targets = targets
+        load(path)  # refuse what is none at once
+
+    def frame(self) -> Frame:
+        """The file as it is now."""
+        trace = load(self.path)
+        limit = self.given or trace.limit or limits.memory_limit()
+        last = trace.readings[-1] if trace.readings else Reading(seconds=0, bytes=0)
+        own = Watched(
+            pid=trace.pid,
+            depth=0,
+            name=" ".join(trace.command),
+            bytes=last.bytes,
+            threads=last.threads,
+        )
+        return Frame(
+            title=" ".join(trace.command),
+            bytes=last.bytes,
+            limit=limit,
+            processes=(own,),
+            rows=_rows([trace.peak_ledger]) if trace.peak_ledger else (),
+            readings=trace.readings[-_KEPT:],
+            forecast=forecast(trace.readings, limit.bytes),
+            targets=tuple(judge(self.targets, [own], last.bytes)),
+            ended=trace.exit_code is not None,
+        )
+
+
+def _rows(ledgers: Sequence[Ledger]) -> tuple[tuple[str, int], ...]:
+    found: dict[str, int] = {}
+    for ledger in ledgers:
+        for component in ledger.components:
+            amount = ledger.bytes_of(component)
+            found[component.name] = found.get(component.name, 0) + amount
+    return tuple(sorted(found.items(), key=lambda row: -row[1]))

@@ -1,0 +1,196 @@
+"""What sort of thing an object is, told by its type alone: no code of the target is run."""
+
+from __future__ import annotations
+
+import collections
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+_names: Callable[[type], Any] = type.__dict__["__dict__"].__get__
+_flags: Callable[[type], int] = type.__dict__["__flags__"].__get__
+_name: Callable[[type], str] = type.__dict__["__name__"].__get__
+variables_of: Callable[[Any], dict[str, Any]] = _names(types.ModuleType)["__dict__"].__get__
+
+_HAVE_GC = 1 << 14
+_MANAGED = (1 << 3) | (1 << 4)  # a dictionary or weak references stand before the object
+_GC_HEADER = 16
+
+# Forms of things whose memory is told as blocks.
+DATA = ("array", "tensor", "map")
+
+# Things without anything inside.
+_LEAVES = (
+    *(int, float, complex, bool, str, bytes, bytearray, type(None), range, type(...)),
+    *(types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType),
+    *(types.GetSetDescriptorType, types.MemberDescriptorType),
+)
+
+# Classes that matter to a training, by name and package, wherever they stand in the ancestry.
+_ROLES = {
+    ("VecEnv", "stable_baselines3"): "vector env",
+    ("VectorEnv", "gymnasium"): "vector env",
+    ("VectorEnv", "gym"): "vector env",
+    ("Wrapper", "gymnasium"): "wrapper",
+    ("Wrapper", "gym"): "wrapper",
+    ("VecEnvWrapper", "stable_baselines3"): "vector wrapper",
+    ("VectorWrapper", "gymnasium"): "vector wrapper",
+    ("BaseAlgorithm", "stable_baselines3"): "algorithm",
+    ("BaseCallback", "stable_baselines3"): "callback",
+    ("Optimizer", "torch"): "optimizer",
+    ("Module", "torch"): "module",
+}
+
+
+class ObjectKind:
+    """What the walk needs to know of a type."""
+
+    __slots__ = ("form", "header", "holds", "name", "package", "role", "sizer", "type")
+
+    def __init__(self, kind: type, arrays: dict[str, Any]) -> None:
+        ancestors = _mro(kind)
+        self.type = kind
+        self.name = _name(kind)
+        self.package = package_of(kind)
+        flags = _flags(kind)
+        self.header = _GC_HEADER * bool(flags & _HAVE_GC) + 16 * bool(flags & _MANAGED)
+        self.form = _form(kind, ancestors, arrays)
+        # The data of an array is told as memory, not as a Python object.
+        data = self.form in DATA
+        self.sizer = object.__sizeof__ if data else _sizer(ancestors)
+        self.holds = self.form not in ("leaf", *DATA)
+        self.role = _role(ancestors) if self.form in ("object", "dict", "list") else ""
+
+    def size(self, thing: object) -> int:
+        """Bytes of the object itself, as its allocator sees them."""
+        return (self.sizer(thing) + self.header + 15) & ~15
+
+
+class Kinds(dict[type, ObjectKind]):
+    """The kinds of all types met so far."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrays = {
+            name: found
+            for name, module, path in (
+                ("array", "numpy", "ndarray"),
+                ("scalar", "numpy", "generic"),
+                ("tensor", "torch", "_C.TensorBase"),
+                ("storage", "torch", "UntypedStorage"),
+                ("map", "mmap", "mmap"),
+            )
+            if (found := loaded(module, path)) is not None
+        }
+
+    def __missing__(self, kind: type) -> ObjectKind:
+        found = self[kind] = ObjectKind(kind, self.arrays)
+        return found
+
+
+def loaded(module: str, path: str) -> Any:
+    """Something of a library that the target has loaded, or None."""
+    found: Any = sys.modules.get(module)
+    for name in path.split("."):
+        if not issubclass(type(found), types.ModuleType):
+            return None
+        found = variables_of(found).get(name)
+    return found
+
+
+def package_of(kind: type) -> str:
+    """The package in which a class was written."""
+    module = _names(kind).get("__module__")
+    if type(module) is not str:
+        # A class of C code says it in its name.
+        module = kind.__module__ if type(kind) is type else ""
+    return module.partition(".")[0] if type(module) is str else ""
+
+
+def module_of(kind: type) -> str:
+    """The module in which a class was written."""
+    module = _names(kind).get("__module__")
+    return module if type(module) is str else ""
+
+
+def own_names(kind: type) -> Any:
+    """A class's own dictionary."""
+    return _names(kind)
+
+
+def slots_of(kind: type) -> dict[str, Any]:
+    """The slots of a class's instances: name to the descriptor that reads one."""
+    return {
+        name: found
+        for ancestor in reversed(_mro(kind))
+        for name, found in list(_names(ancestor).items())
+        if type(found) is types.MemberDescriptorType and type(name) is str
+    }
+
+
+def instance_dict(thing: object) -> dict[str, Any] | None:
+    """The dictionary of an object's attributes, read past whatever its class defines."""
+    for ancestor in _mro(type(thing)):
+        found = _names(ancestor).get("__dict__")
+        if type(found) is types.GetSetDescriptorType:
+            try:
+                attributes = found.__get__(thing)
+            except (AttributeError, TypeError):
+                return None
+            return attributes if type(attributes) is dict else None
+    return None
+
+
+def _sizer(ancestors: tuple[type, ...]) -> Callable[[object], int]:
+    """The nearest `__sizeof__` that is C code."""
+    for ancestor in ancestors:
+        found = _names(ancestor).get("__sizeof__")
+        if type(found) is types.MethodDescriptorType:
+            return found
+    return object.__sizeof__
+
+
+def _form(kind: type, ancestors: tuple[type, ...], arrays: dict[str, Any]) -> str:
+    """How to look inside."""
+    if kind in _LEAVES:
+        return "leaf"
+    for form in (*DATA, "storage"):
+        if arrays.get(form) in ancestors:
+            return "leaf" if form == "storage" else form
+    if arrays.get("scalar") in ancestors:
+        return "leaf"
+    for base, form in _FORMS:
+        if base in ancestors:
+            return form
+    return "object"
+
+
+_FORMS: tuple[tuple[type, str], ...] = (
+    (dict, "dict"),
+    (list, "list"),
+    (tuple, "list"),
+    (type, "class"),
+    (types.ModuleType, "module"),
+    (types.FunctionType, "function"),
+    (types.MethodType, "plain"),
+    (types.CellType, "plain"),
+    (types.CodeType, "code"),
+    (types.GeneratorType, "generator"),
+    (types.FrameType, "skip"),
+    (types.TracebackType, "skip"),
+    (set, "set"),
+    (frozenset, "set"),
+    (collections.deque, "set"),
+)
+
+
+def _role(ancestors: tuple[type, ...]) -> str:
+    for ancestor in ancestors:
+        module = _names(ancestor).get("__module__")
+        if type(module) is str:
+            role = _ROLES.get((_name(ancestor), module.partition(".")[0]))
+            if role:
+                return role
+    return ""

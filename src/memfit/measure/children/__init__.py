@@ -1,0 +1,1 @@
+"""Child processes that memfit starts: sandboxed jobs, measured and launched commands."""

@@ -1,0 +1,143 @@
+"""Start a command so that every Python below it can be asked who holds its memory."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from memfit.errors import UsageError
+
+# Where a process finds the recording that it is under.
+RECORDING = "MEMFIT_RECORDING"
+SITE = Path(__file__).resolve().parents[2] / "inside" / "site"
+_PASSED_ON = (
+    *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
+    *(signal.SIGUSR1, signal.SIGUSR2),
+)
+_FROM_KERNEL = 128  # si_code: a key of the terminal, which the command has got as well
+_LOOK_SECONDS = 1.0
+_PR_SET_PDEATHSIG = 1
+
+
+def environment(
+    given: Mapping[str, str] | None = None, recording: Path | None = None
+) -> dict[str, str]:
+    """An environment in which every Python listens, and knows the recording that it is under."""
+    found = dict(os.environ if given is None else given)
+    path = found.get("PYTHONPATH")
+    found["PYTHONPATH"] = f"{SITE}{os.pathsep}{path}" if path else str(SITE)
+    if recording is not None:
+        found[RECORDING] = str(recording.absolute())
+    return found
+
+
+class Onlooker(Protocol):
+    """Somebody who follows a command from outside."""
+
+    def begin(self, pid: int) -> None:
+        """It has just been started."""
+
+    def look(self) -> float:
+        """Look at it, and say in how many seconds to look again."""
+
+    def end(self, code: int) -> None:
+        """It has ended, with this exit code."""
+
+
+def run(
+    command: Sequence[str], onlooker: Onlooker | None = None, *, recording: Path | None = None
+) -> int:
+    """Run a command to its end and return its exit code, 128 + n where signal n ended it.
+
+    Signals go on to the command, which ends with memfit however memfit ends.
+    """
+    if not command:
+        raise UsageError("nothing to run: give the command after --, as in -- python train.py")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with _signals_held() as before:
+        process = _started(command, before, recording)
+        try:
+            if onlooker is not None:
+                onlooker.begin(process.pid)
+            code = _waited(process, onlooker, signals=before is not None)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    code = code if code >= 0 else 128 - code
+    if onlooker is not None:
+        onlooker.end(code)
+    return code
+
+
+def _started(
+    command: Sequence[str], mask: set[signal.Signals] | None, recording: Path | None
+) -> subprocess.Popen[bytes]:
+    prctl = ctypes.CDLL(None).prctl
+    parent = os.getpid()
+
+    def in_child() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # memfit has ended before this could be said
+            os._exit(1)
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    try:
+        found = environment(recording=recording)
+        return subprocess.Popen(command, env=found, preexec_fn=in_child)  # noqa: PLW1509
+    except OSError as error:
+        raise UsageError(
+            f"cannot start {command[0]}: {error.strerror}. Check the command after --"
+        ) from None
+    except ValueError as error:  # a zero byte in a word
+        raise UsageError(f"cannot start {command[0]!r}: {error}. Check the command") from None
+
+
+@contextmanager
+def _signals_held() -> Iterator[set[signal.Signals] | None]:
+    """Keep signals for `_waited`, and give the ones from before; None where another thread calls.
+
+    Nothing may be lost between the command's start and the first wait, so they are blocked.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield None
+        return
+    child = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, no exit code would come
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_PASSED_ON, signal.SIGCHLD})
+    try:
+        yield {signal.Signals(number) for number in before}
+    finally:
+        # What came after the command had ended was meant for it.
+        while signal.sigtimedwait({*_PASSED_ON, signal.SIGCHLD}, 0) is not None:
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGCHLD, child)
+
+
+def _waited(process: subprocess.Popen[bytes], onlooker: Onlooker | None, *, signals: bool) -> int:
+    """Pass signals on, and look, until the command has ended."""
+    while True:
+        code = process.poll()
+        if code is not None:
+            return code
+        seconds = _LOOK_SECONDS if onlooker is None else onlooker.look()
+        if not signals:  # another thread than the main one gets none
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+            continue
+        info = signal.sigtimedwait({*_PASSED_ON, signal.SIGCHLD}, seconds)
+        # Python gives back a number that is no signal's where it was held still meanwhile.
+        if info is None or info.si_signo not in _PASSED_ON:
+            continue
+        if info.si_code != _FROM_KERNEL:
+            process.send_signal(info.si_signo)

@@ -1,0 +1,1 @@
+"""What the kernel says about processes: /proc, control groups, limits."""

@@ -1,0 +1,68 @@
+"""A memory group of the kernel for one run, where we may make one: the last line of a guard."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from memfit.measure.kernel.limits import own_group
+
+
+class Group:
+    """A group with a hard limit; the kernel ends what goes above it, and nothing else."""
+
+    def __init__(self, path: Path, limit_file: str) -> None:
+        self.path = path
+        self._limit_file = limit_file
+
+    def set_limit(self, limit: int) -> bool:
+        """Whether the kernel took the limit."""
+        return _write(self.path / self._limit_file, str(limit))
+
+    def add(self, pid: int) -> bool:
+        """Put a process, and all that it will start, into the group."""
+        return _write(self.path / "cgroup.procs", str(pid))
+
+    def killed(self) -> int:
+        """How many processes of the group the kernel has ended for want of memory."""
+        for name in ("memory.events", "memory.oom_control"):
+            with contextlib.suppress(OSError, ValueError):
+                for line in (self.path / name).read_text().splitlines():
+                    word, _, number = line.partition(" ")
+                    if word == "oom_kill":
+                        return int(number)
+        return 0
+
+    def remove(self) -> None:
+        """Remove it; its processes have ended, or go back to where they were started."""
+        with contextlib.suppress(OSError):
+            for pid in (self.path / "cgroup.procs").read_text().split():
+                _write(self.path.parent / "cgroup.procs", pid)
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
+
+
+def make_group(limit: int) -> Group | None:
+    """A group below our own with this limit, or None where the system does not permit it."""
+    for version, name in ((2, "memory.max"), (1, "memory.limit_in_bytes")):
+        parent = own_group(version=version)
+        if parent is None:
+            continue
+        group = Group(parent / f"memfit-{os.getpid()}", name)
+        try:
+            group.path.mkdir()
+        except OSError:
+            continue
+        if (group.path / name).exists() and group.set_limit(limit):
+            return group
+        group.remove()
+    return None
+
+
+def _write(file: Path, text: str) -> bool:
+    try:
+        file.write_text(text)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""A running process tree, read from outside and asked from inside."""

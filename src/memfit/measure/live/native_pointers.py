@@ -1,0 +1,155 @@
+"""Whose C and C++ objects fill the heap: follow pointers from each library's data, from outside.
+
+A block belongs to the library from whose data it is reached first, through other blocks or at once.
+What no library reaches belongs to Python and its arrays.
+
+torch's tensors are C++ objects too: each begins with a pointer into libc10, and points to its
+numbers. So those are found that no Python object knows: what autograd keeps for the backward pass.
+Where numpy's arrays have theirs is told by the arrays themselves, among Python's small objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from memfit.measure.kernel.elf import zeroed_bytes
+from memfit.measure.kernel.mappings import Mapping, Pagemap, split
+from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.live.heap import HEAD, HeapBlocks, HeapCopy, copy_of
+from memfit.measure.live.mapped_blocks import MappedBlocks
+from memfit.measure.live.mapping_layers import library_name
+from memfit.model import Native
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Words = NDArray[np.uint64]
+    Indices = NDArray[np.int64]
+
+_INTERPRETER = ("libpython", "python")
+_TENSORS = "libc10"
+
+
+def follow(
+    heap: HeapCopy | None,
+    arrays: Words,
+    maps: Sequence[Mapping],
+    pages: Pagemap,
+    memory: ProcessMemory,
+) -> Native:
+    """What libraries hold in the heap, and where tensors and arrays have their numbers.
+
+    `arrays` are the places of numbers that arrays know of. Without a heap only those are found
+    that are a mapping of their own.
+    """
+    import numpy as np
+
+    mapped = MappedBlocks(maps, pages, memory)
+    blocks = HeapBlocks(heap.start, heap.words) if heap is not None else None
+    if heap is None or blocks is None or not blocks.count:
+        return Native(arrays=tuple(mapped.pointed_to(arrays)))
+    tensors = blocks.words_of(
+        _beginning_in(blocks, [m for m in maps if library_name(m.path) == _TENSORS])
+    )
+    of_tensors = _numbers(blocks, tensors)
+    of_arrays = np.setdiff1d(_numbers(blocks, arrays), of_tensors)
+    numbers = np.concatenate([of_tensors, of_arrays])
+    blocks.blank(numbers)
+    blocks.blank(np.flatnonzero(~blocks.in_use))
+    owner = np.full(blocks.count, -1, dtype=np.int32)
+    names: list[str] = []
+    reached = []
+    for name, data in _data(maps, pages):
+        if name.startswith(_INTERPRETER):
+            continue
+        roots = np.unique(
+            np.concatenate(
+                [blocks.pointed_to(copy_of((m.start, m.end), pages, memory).words) for m in data]
+            )
+        )
+        roots = roots[owner[roots] < 0]
+        owner[roots] = len(names)
+        names.append(name)
+        reached.append(roots)
+    if reached:
+        _spread(owner, np.concatenate(reached), *blocks.pointers())
+    owner[numbers] = -1
+    used = blocks.in_use
+    owned = np.bincount(owner[used] + 1, weights=blocks.sizes[used], minlength=len(names) + 1)
+    free = heap.resident(blocks.offsets[:-1][~used], blocks.sizes[~used])
+    return Native(
+        libraries={name: int(owned[i + 1]) for i, name in enumerate(names) if owned[i + 1]},
+        tensors=(
+            *_in_heap(of_tensors, blocks, heap),
+            *mapped.pointed_to(tensors),
+        ),
+        arrays=(
+            *_in_heap(of_arrays, blocks, heap),
+            *mapped.pointed_to(arrays),
+        ),
+        free=int(free.sum()),
+    )
+
+
+def _numbers(blocks: HeapBlocks, words: Words) -> Indices:
+    """The larger blocks in use into which some of these words point."""
+    found = blocks.pointed_to(words)
+    return found[(blocks.sizes[found] >= Native.LEAST_NUMBERS) & blocks.in_use[found]]
+
+
+def _in_heap(found: Indices, blocks: HeapBlocks, heap: HeapCopy) -> Iterator[tuple[int, int, int]]:
+    places, sizes = blocks.offsets[found], blocks.sizes[found]
+    columns = (places + heap.start, sizes, heap.resident(places, sizes))
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def _beginning_in(blocks: HeapBlocks, library: Sequence[Mapping]) -> Indices:
+    """The blocks in use that begin with a pointer into a library: objects of its classes."""
+    import numpy as np
+
+    if not library:
+        return np.zeros(0, dtype=np.int64)
+    begins = blocks.words[(blocks.offsets[:-1] + HEAD) // 8]
+    low, high = min(m.start for m in library), max(m.end for m in library)
+    return np.flatnonzero((begins >= np.uint64(low)) & (begins < np.uint64(high)) & blocks.in_use)
+
+
+def _from(blocks: Indices, first: Indices, to: Indices) -> Indices:
+    """Where the pointers of these blocks lead."""
+    import numpy as np
+
+    counts = first[blocks + 1] - first[blocks]
+    begins = np.cumsum(counts) - counts
+    return to[np.repeat(first[blocks] - begins, counts) + np.arange(int(counts.sum()))]
+
+
+def _spread(owner: NDArray[np.int32], reached: Indices, first: Indices, to: Indices) -> None:
+    """Give every block that is not owned yet to the owner of the block that reaches it first."""
+    import numpy as np
+
+    while len(reached):
+        heirs = np.repeat(owner[reached], first[reached + 1] - first[reached])
+        found = _from(reached, first, to)
+        new = owner[found] < 0
+        found, once = np.unique(found[new], return_index=True)
+        owner[found] = heirs[new][once]
+        reached = found
+
+
+def _data(maps: Sequence[Mapping], pages: Pagemap) -> Iterator[tuple[str, list[Mapping]]]:
+    """Each library with its writable data, zeroed data included."""
+    found: dict[str, list[Mapping]] = {}
+    programs = {m.path for m in maps if "x" in m.perms and m.path.startswith("/")}
+    before: Mapping | None = None
+    for mapping in maps:
+        if mapping.writable and mapping.path in programs:
+            found.setdefault(library_name(mapping.path), []).append(mapping)
+        elif mapping.nameless and mapping.writable and before is not None:
+            zeroed = zeroed_bytes(before.path) if before.path in programs else 0
+            if zeroed and before.end == mapping.start:
+                part = split(mapping, [mapping.start + zeroed], pages)[0]
+                found.setdefault(library_name(before.path), []).append(part)
+        before = mapping
+    yield from found.items()

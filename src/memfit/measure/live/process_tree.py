@@ -1,0 +1,220 @@
+"""Read a live process tree from outside: each process by layer, its threads and its settings."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from memfit.errors import UsageError
+from memfit.measure.kernel import proc
+from memfit.measure.kernel.mappings import Pagemap, Span
+from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.live.arenas import in_arenas
+from memfit.measure.live.mapping_layers import Layers, spans_of
+from memfit.measure.live.native_pointers import follow
+from memfit.measure.live.snapshot import settled
+from memfit.measure.live.threads import Thread, threads
+from memfit.model import Layer, Native, Part, ProcessView, ThreadPool
+
+# Settings that decide about memory, where a process's environment has them.
+SETTINGS = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_TRIM_THRESHOLD_",
+    "PYTHONMALLOC",
+    "LD_PRELOAD",
+)
+_KERNEL_THREAD = 0x0020_0000
+
+
+def read_tree(
+    pid: int,
+    *,
+    children: bool = True,
+    numbers: Callable[[int], Sequence[Span] | None] = lambda _: None,
+) -> list[ProcessView]:
+    """The process and, where asked for, all below it. Raises UsageError for the process itself.
+
+    Where `numbers` are given, pointers are followed through the heap, but for those places.
+    """
+    check_readable(pid)
+    found = [read_process(pid, numbers=numbers(pid))]
+    for child in proc.descendants(pid) if children else ():
+        try:
+            found.append(read_process(child, numbers=numbers(child)))
+        except UsageError:  # it has ended, or is not ours to read
+            continue
+    return found
+
+
+def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
+    """One process, as in `read_tree`. Raises UsageError where it is gone or may not be read."""
+    pages = Pagemap(pid)
+    try:
+        with ProcessMemory(pid) as memory:
+            now = settled(pid, pages, memory, numbers)
+            if now is None:
+                raise _gone(pid)
+            own = threads(pid, now.maps, pages)
+            parts = Layers(now.maps, own, pages, memory).parts()
+            followed = Native()
+            if now.insides is not None:
+                insides = now.insides
+                followed = follow(insides.heap, insides.arrays, now.maps, pages, memory)
+                used, free = in_arenas(spans_of(parts, Layer.ARENAS), own, pages, memory)
+                followed = replace(followed, threads=used, free_in_arenas=free)
+        parts += _rounding(now.total.pss - sum(m.pss for m in now.maps), len(now.maps))
+    except PermissionError:
+        raise UsageError(
+            f"the memory of process {pid} may not be read: run memfit as its user or as root"
+        ) from None
+    except OSError:
+        raise _gone(pid) from None
+    finally:
+        pages.close()
+    stat = _stat_or_gone(pid)
+    return ProcessView(
+        pid=pid,
+        parent=int(stat[1]),
+        name=own[0].name if own else "",
+        command=_command(pid),
+        seconds=_age(int(stat[19])),
+        rss=now.total.rss,
+        pss=now.total.pss,
+        private=sum(m.private for m in now.maps),
+        reserved=sum(m.reserved for m in now.maps),
+        parts=tuple(parts),
+        pools=tuple(_pools(own, [p for p in parts if p.layer is Layer.STACKS])),
+        settings=_settings(pid),
+        native=followed,
+    )
+
+
+def check_readable(pid: int) -> None:
+    """Refuse what has no memory to explain, and say why."""
+    try:
+        words = proc.stat(pid)
+    except OSError:
+        raise UsageError(
+            f"there is no process {pid}: look for the right one, for instance with `pgrep -af "
+            "python`"
+        ) from None
+    if words[0] in "ZX":
+        raise UsageError(
+            f"process {pid} has ended and only waits for its parent (a zombie): it holds no "
+            "memory. Explain the parent, or a process that runs"
+        )
+    if int(words[6]) & _KERNEL_THREAD:
+        raise UsageError(
+            f"process {pid} is a thread of the kernel, with no memory of its own: give the PID of "
+            "a program"
+        )
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            file.read(1)
+    except PermissionError:
+        raise UsageError(
+            f"process {pid} belongs to another user, so its memory may not be read: run memfit as "
+            "that user or as root"
+        ) from None
+    except OSError:
+        raise _gone(pid) from None
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return proc.stat(pid)[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def commands_with(*words: str) -> list[int]:
+    """Processes that this user may read and whose command has these words one after the other."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        command = _command(int(name)).split()
+        stems = [word.rsplit("/", 1)[-1] for word in command]
+        if any(stems[i : i + len(words)] == list(words) for i in range(len(stems))):
+            found.append(int(name))
+    return sorted(found)
+
+
+def _gone(pid: int) -> UsageError:
+    return UsageError(
+        f"process {pid} ended while it was being read: start it again, or record it with `memfit "
+        "run -- CMD`"
+    )
+
+
+def _rounding(missing: int, count: int) -> list[Part]:
+    """What the kernel drops when it rounds each mapping down to whole KiB, but not their sum."""
+    if not 0 < missing <= 1024 * count:
+        return []
+    where = f"smaps: {count} mappings, each rounded down to whole KiB"
+    return [
+        Part(
+            name="rounding",
+            layer=Layer.KERNEL,
+            bytes=missing,
+            resident=missing,
+            reserved=missing,
+            private=0,
+            where=where,
+        )
+    ]
+
+
+def _pools(own: Sequence[Thread], stacks: Sequence[Part]) -> list[ThreadPool]:
+    by_name = {part.name: part for part in stacks}
+    found: dict[str, list[Thread]] = {}
+    for thread in own:
+        found.setdefault(thread.pool, []).append(thread)
+    return [
+        ThreadPool(
+            name=pool,
+            threads=len(members),
+            names=tuple(sorted({t.name for t in members})),
+            reserved=by_name[pool].reserved if pool in by_name else 0,
+            resident=by_name[pool].bytes if pool in by_name else 0,
+        )
+        for pool, members in found.items()
+    ]
+
+
+def _stat_or_gone(pid: int) -> list[str]:
+    try:
+        return proc.stat(pid)
+    except OSError:
+        raise _gone(pid) from None
+
+
+def _age(started: int) -> float:
+    """Seconds since a process started, from its ticks since the machine did."""
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK"))
+
+
+def _command(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _settings(pid: int) -> dict[str, str]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            pairs = [entry.partition(b"=") for entry in file.read().split(b"\0")]
+    except OSError:
+        return {}
+    found = {
+        name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs
+    }
+    return {name: found[name] for name in SETTINGS if name in found}

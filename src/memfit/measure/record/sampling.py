@@ -1,0 +1,112 @@
+"""How much a process tree holds, often and at little cost.
+
+Adding up PSS takes longer the more memory there is, so it is done seldom; in between, the change of
+the resident size, which the kernel keeps ready, is added to it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from memfit.measure.kernel import proc
+from memfit.measure.kernel.mappings import Mapping, mappings
+
+_SHARE = 200  # an exact reading takes at most this part of the time between two
+_LEAST_SECONDS = 0.5
+_MEMBERS_SECONDS = 0.02
+_BLOCK = 32 * 2**20  # a mapping that may be a buffer being filled
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """The tree at one moment."""
+
+    bytes: int
+    processes: int
+    threads: int
+
+
+class Sampler:
+    """Reads one tree again and again."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._exact = 0
+        self._resident = 0
+        self._next_exact = 0.0
+        self._high_water = 0
+        self._members: list[int] = [pid]
+        self._next_members = 0.0
+
+    def sample(self) -> Sample:
+        """What the tree holds now, with spikes of its main process since the last time."""
+        if time.monotonic() >= self._next_exact:
+            self._read_exactly()
+        resident, threads = self._quick()
+        amount = max(0, self._exact + resident - self._resident)
+        high = proc.high_water(self.pid)
+        if high > self._high_water:
+            own = proc.resident(self.pid)
+            amount += max(0, high - max(own, self._high_water)) if self._high_water else 0
+            self._high_water = high
+        return Sample(bytes=amount, processes=len(self._members), threads=threads)
+
+    def quick_bytes(self) -> int:
+        """The same without spikes and threads: for a guard that looks often."""
+        now = time.monotonic()
+        if now >= self._next_members:
+            self._members = [self.pid, *proc.descendants(self.pid)]
+            self._next_members = now + _MEMBERS_SECONDS
+        return max(0, self._exact + sum(map(proc.resident, self._members)) - self._resident)
+
+    def _read_exactly(self) -> None:
+        started = time.monotonic()
+        self._members = [self.pid, *proc.descendants(self.pid)]
+        exact = proc.tree_pss(self.pid)
+        if exact:
+            self._exact = exact
+            self._resident = sum(map(proc.resident, self._members))
+        took = time.monotonic() - started
+        self._next_exact = time.monotonic() + max(_LEAST_SECONDS, _SHARE * took)
+
+    def _quick(self) -> tuple[int, int]:
+        resident = threads = 0
+        for pid in self._members:
+            resident += proc.resident(pid)
+            threads += proc.threads(pid)
+        return resident, threads
+
+
+class Filling:
+    """Large blocks of a process that are reserved and being filled."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._before: dict[int, int] = {}
+        self._growing: set[int] = set()
+        self._next = 0.0
+        self.filled = 0
+        self.room = 0
+
+    def look(self) -> None:
+        """How much they hold, and how much they can still take; seldom, since it takes time."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        try:
+            maps = [m for m in mappings(self.pid) if _may_fill(m)]
+        except OSError:
+            return
+        held = {m.start: m.rss for m in maps}
+        self._growing |= {a for a, rss in held.items() if rss > self._before.get(a, rss)}
+        self._growing &= set(held)
+        own = [m for m in maps if m.start in self._growing]
+        self.filled = sum(m.rss for m in own)
+        self.room = sum(m.reserved - m.rss for m in own)
+        self._before = held
+        self._next = time.monotonic() + max(1.0, _SHARE * (time.monotonic() - now))
+
+
+def _may_fill(mapping: Mapping) -> bool:
+    return mapping.nameless and mapping.writable and mapping.reserved >= _BLOCK

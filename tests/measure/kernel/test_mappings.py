@@ -1,0 +1,86 @@
+"""Mappings as the kernel lists them, and how a mapping is cut."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memfit.measure.kernel.elf import zeroed_bytes
+from memfit.measure.kernel.mappings import Mapping, Pagemap, Span, apart, mappings, nameless, split
+from memfit.measure.kernel.proc import PAGE, rollup
+
+
+def own_block(pages: int, touched: int) -> tuple[mmap.mmap, int]:
+    block = mmap.mmap(-1, pages * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    block.madvise(mmap.MADV_NOHUGEPAGE)
+    block[: touched * PAGE] = b"\1" * (touched * PAGE)
+    return block, ctypes.addressof(ctypes.c_char.from_buffer(block))
+
+
+def test_a_block_of_our_own_is_found_with_what_is_filled() -> None:
+    block, address = own_block(64, 24)
+    found = next(m for m in mappings(os.getpid()) if m.holds(address))
+    assert found.nameless and found.writable and not found.forbidden
+    pages = Pagemap(os.getpid())
+    try:
+        assert pages.resident(address, address + 64 * PAGE) == 24 * PAGE
+        assert list(pages.present(address, address + 64 * PAGE)) == [(address, address + 24 * PAGE)]
+        assert pages.resident(address + 10, address + 20) == 10
+    finally:
+        pages.close()
+    assert len(block) == 64 * PAGE
+
+
+def test_all_mappings_add_up_to_the_rollup() -> None:
+    summed = sum(m.pss for m in mappings(os.getpid()))
+    total = rollup(os.getpid())
+    assert total is not None
+    assert abs(summed - total.pss) <= 0.01 * total.pss
+
+
+def test_private_memory_is_listed_at_once() -> None:
+    block, address = own_block(64, 1)
+    assert any(a <= address and address + len(block) <= b for a, b in nameless(os.getpid()))
+
+
+edges = st.lists(st.integers(0, 60), max_size=12, unique=True).map(sorted)
+stretches = edges.map(lambda e: list(zip(e[::2], e[1::2], strict=False)))
+
+
+@given(stretches, stretches)
+def test_what_only_one_of_two_has(some: list[Span], others: list[Span]) -> None:
+    one, two = ({i for a, b in spans for i in range(a, b)} for spans in (some, others))
+    assert apart(some, others) == len(one ^ two)
+
+
+class Nothing:
+    """A pagemap that the kernel does not show."""
+
+    readable = False
+
+
+@given(
+    st.integers(1, 1000),
+    st.lists(st.integers(-100, 1100), max_size=8),
+    st.integers(0, 10**6),
+    st.integers(0, 10**6),
+)
+def test_cutting_loses_nothing(pages: int, cuts: list[int], rss: int, pss: int) -> None:
+    whole = Mapping(
+        start=0, end=pages * PAGE, perms="rw-p", inode=0, path="", rss=rss, pss=pss, private=pss
+    )
+    parts = split(whole, [cut * PAGE for cut in cuts], Nothing())  # type: ignore[arg-type]
+    assert parts[0].start == whole.start and parts[-1].end == whole.end
+    assert all(a.end == b.start for a, b in pairwise(parts))
+    for name in ("rss", "pss", "private", "reserved"):
+        assert sum(getattr(p, name) for p in parts) == getattr(whole, name)
+
+
+def test_a_file_that_is_no_library_has_no_zeroed_part() -> None:
+    assert zeroed_bytes(__file__) == 0
+    assert zeroed_bytes("/no/such/file") == 0

@@ -1,0 +1,170 @@
+"""Recordings: written as they come, thinned with their peaks, refused where they are none."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memfit.errors import UsageError
+from memfit.measure.record.recording import APPLICATION, Recording, is_recording, load
+from memfit.model import (
+    Component,
+    Event,
+    EventKind,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    Ledger,
+    Reading,
+    size,
+)
+
+
+def ledger(amount: int) -> Ledger:
+    row = Component(
+        name="malloc.heap",
+        kind=Kind.HEAP,
+        size=size(amount),
+        reserved=size(2 * amount),
+        phases=(),
+        evidence=Evidence(kind=EvidenceKind.MEASURED, where="smaps"),
+    )
+    return Ledger(components=(row,))
+
+
+def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    recording = Recording(path)
+    recording.about(command=["python", "train.py"], pid=7, started=1.5, limit_bytes=100)
+    readings = [Reading(seconds=i, bytes=10 * i, step=i, room=3) for i in range(5)]
+    for reading in readings:
+        recording.reading(reading)
+    event = Event(seconds=1, kind=EventKind.WARNING, text="near the limit", bytes=9)
+    recording.event(event)
+    for amount in (5, 50, 20):
+        recording.ledger(1.0, ledger(amount))
+    assert is_recording(path)
+    growing = load(path)  # while it is still written
+    recording.close()
+    for trace in (growing, load(path)):
+        assert trace.command == ("python", "train.py")
+        assert trace.readings == tuple(readings)
+        assert trace.events == (event,)
+        assert trace.limit is not None and trace.limit.bytes == 100
+        assert trace.peak_ledger is not None
+        assert trace.peak_ledger.bytes_of(trace.peak_ledger.components[0]) == 50
+        assert trace.peak is not None and trace.peak.bytes == 40
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["run.db"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, 10**12), min_size=1, max_size=300), st.integers(8, 40))
+def test_thinning_keeps_the_peak_the_last_and_the_order(
+    tmp_path_factory: pytest.TempPathFactory, amounts: list[int], most: int
+) -> None:
+    path = tmp_path_factory.mktemp("thin") / "run.db"
+    recording = Recording(path, most_readings=most)
+    for i, amount in enumerate(amounts):
+        recording.reading(Reading(seconds=float(i), bytes=amount))
+    recording.close()
+    kept = load(path).readings
+    assert len(kept) <= most
+    assert max(r.bytes for r in kept) == max(amounts)
+    assert kept[-1].bytes == amounts[-1]
+    assert [r.seconds for r in kept] == sorted(r.seconds for r in kept)
+
+
+def test_a_long_run_stays_below_50_mb(tmp_path: Path) -> None:
+    path = tmp_path / "long.db"
+    recording = Recording(path)
+    recording._file.execute("BEGIN")
+    draw = random.Random(0)
+    for i in range(recording.most_readings):
+        recording.reading(
+            Reading(seconds=i / 4 + 1e-3, bytes=draw.randrange(2**36), step=i, room=2**40 + i)
+        )
+    recording._file.execute("COMMIT")
+    before = path.stat().st_size
+    for i in range(200):
+        recording.reading(Reading(seconds=1e6 + i, bytes=draw.randrange(2**36), step=i))
+    recording.close()
+    assert before <= 25_000_000
+    assert sum(f.stat().st_size for f in tmp_path.iterdir()) <= 50_000_000
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from memfit.measure.record.recording import Recording
+from memfit.model import Reading
+recording = Recording(Path(sys.argv[1]), most_readings=500)
+recording.about(command=["x"], pid=1, started=0.0)
+i = 0
+while True:
+    recording.reading(Reading(seconds=float(i), bytes=i))
+    sys.stdout.write(f"{i}\\n")
+    sys.stdout.flush()
+    i += 1
+"""
+
+
+@pytest.mark.parametrize("moment", range(5))
+def test_a_killed_writer_loses_nothing_that_was_written(moment: int, tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
+    )
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    time.sleep(random.Random(moment).uniform(0, 0.3))
+    writer.send_signal(signal.SIGKILL)
+    said = writer.stdout.read().split()
+    writer.wait()
+    writer.stdout.close()
+    readings = load(path).readings
+    assert readings[-1].bytes >= int(said[-1] if said else 0)
+
+
+def test_what_is_no_recording_is_refused_with_a_reason(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no file"):
+        load(tmp_path / "none.db")
+    text = tmp_path / "text.db"
+    text.write_text("hello " * 1000)
+    with pytest.raises(UsageError, match="recording"):
+        load(text)
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as file:
+        file.execute("CREATE TABLE t (a)")
+    file.close()
+    with pytest.raises(UsageError, match="no recording"):
+        load(other)
+    assert not is_recording(other) and not is_recording(text)
+    newer = tmp_path / "newer.db"
+    Recording(newer).close()
+    with sqlite3.connect(newer) as file:
+        file.execute("PRAGMA user_version = 99")
+    file.close()
+    with pytest.raises(UsageError, match="newer"):
+        load(newer)
+    assert APPLICATION.to_bytes(4, "big") == b"memf"
+
+
+def test_a_cut_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    recording = Recording(path)
+    for i in range(5000):
+        recording.reading(Reading(seconds=float(i), bytes=i))
+    recording.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UsageError, match=r"run\.db"):
+        load(path)
