@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test test-slow demo bench-accuracy bench-explain bench-forecast bench-record bench-scale bench-speed \
+.PHONY: help install lint types test test-parallel test-alone test-slow test-pythons demo bench-accuracy bench-explain bench-forecast bench-record bench-scale bench-speed \
 	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
@@ -30,12 +30,45 @@ lint: install  ## ruff: rules and format
 types: install  ## mypy, strict
 	$(BIN)/mypy
 
-test: lint types  ## everything that CI runs
+PARTS := lint types test-parallel test-alone
+
+test: install  ## everything that CI runs first, and how long each part took
+	@for part in $(PARTS); do \
+		begin=$$(date +%s); \
+		$(MAKE) --no-print-directory $$part || failed=$$part; \
+		times="$$times$$(printf '%-14s %5d s|' $$part $$(($$(date +%s) - begin)))"; \
+		test -z "$$failed" || break; \
+	done; \
+	echo "$$times" | tr '|' '\n'; \
+	test -z "$$failed" || { echo "$$failed failed"; exit 1; }
+
+test-parallel: install  ## tests that may run two at a time
 	$(BIN)/python -m pytest -m 'not slow and not alone' -n 2 --dist loadfile $(PYTEST_ARGS)
+
+test-alone: install  ## tests that plan within limits of time
 	$(BIN)/python -m pytest -m 'alone and not slow' $(PYTEST_ARGS)
 
 test-slow: install  ## whole programs of the reference systems, which make test leaves out
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+# Other interpreters, by name or where pyenv keeps them. A name may stand for none that works.
+PYTHONS := 3.12 3.13
+PYENV_ROOT ?= $(HOME)/.pyenv
+found = $(shell for python in python$(1) $(PYENV_ROOT)/versions/$(1).*/bin/python$(1); do \
+	if $$python -c '' 2>/dev/null; then echo $$python; break; fi; done)
+HERE = $(foreach version,$(PYTHONS),$(if $(call found,$(version)),$(version)))
+
+test-pythons: $(addprefix test-python-,$(HERE))  ## what needs no torch, on other interpreters that are here
+	@echo "ran on: $(or $(HERE),no other Python than $(PYTHON), since none of $(PYTHONS) is here)"
+
+test-python-%: $(VENV)-%/.installed
+	$(VENV)-$*/bin/python -m pytest -m 'not slow and not truth and not alone' -n 2 --dist loadfile $(PYTEST_ARGS)
+
+.PRECIOUS: $(VENV)-%/.installed
+$(VENV)-%/.installed: pyproject.toml
+	test -x $(@D)/bin/python || $(call found,$*) -m venv $(@D)
+	$(@D)/bin/python -m pip install --disable-pip-version-check -e '.[dev,compression,watch]'
+	touch $@
 
 demo: install  ## plan a real training, run it a little, show predicted beside measured
 	$(BIN)/memfit demo
@@ -83,6 +116,6 @@ bench-trader: install  ## the trader system: peaks, growth, threads, a study, le
 		$(BIN)/python -m benchmarks.trader $$stage || exit 1; \
 	done
 
-clean:  ## remove .venv, caches and build output
-	rm -rf $(VENV) .rivals build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+clean:  ## remove each .venv, caches and build output
+	rm -rf $(VENV) $(VENV)-* .rivals build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

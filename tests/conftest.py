@@ -1,9 +1,15 @@
-"""Shared fixtures. `pytest --renew` writes the golden outputs anew instead of comparing them."""
+"""Shared fixtures. `pytest --renew` writes the golden outputs anew instead of comparing them.
+
+Where torch is not installed (`make test-pythons`), what needs it is skipped: files that import it
+or what comes with it, and tests marked `torch`, whose child processes do.
+"""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,6 +22,41 @@ settings.load_profile("memfit")
 # inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+HAS_TORCH = find_spec("torch") is not None
+WITH_TORCH = {"cloudpickle", "gymnasium", "optuna", "pyboy", "pygame", "stable_baselines3", "torch"}
+
+
+class BareModule(pytest.Module):
+    """A file of tests where torch is missing."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Skip the file if it imports what is not there."""
+        try:
+            return super().collect()
+        except self.CollectError as error:
+            missing = error.__cause__
+            if isinstance(missing, ModuleNotFoundError) and missing.name in WITH_TORCH:
+                pytest.skip(f"needs {missing.name}", allow_module_level=True)
+            raise
+
+
+if not HAS_TORCH:
+
+    def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+        return BareModule.from_parent(parent, path=module_path)
+
+    def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+        for item in items:
+            if item.get_closest_marker("torch"):
+                item.add_marker(pytest.mark.skip(reason="its child needs torch"))
+
+    def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+        passed = terminalreporter.stats.get("passed", [])
+        rooms = Counter(Path(report.nodeid.split("::")[0]).parts[1] for report in passed)
+        told = ", ".join(f"{room} {count}" for room, count in sorted(rooms.items()))
+        terminalreporter.write_line(f"{len(passed)} tests ran without torch: {told}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -93,6 +93,8 @@ def ppo_ledger() -> Ledger:
             row("checkpoint", Kind.COPIES, const(20_230_080), ("save",)),
         ),
         knobs={"n_envs": 8, "n_steps": 256, "batch_size": 64, "total_timesteps": 1_000_000},
+        length="total_timesteps",
+        first_update=rollout,
     )
 
 
@@ -118,6 +120,7 @@ def dqn_ledger() -> Ledger:
             ),
         ),
         knobs={"buffer_size": 1_000_000, "batch_size": 32, "total_timesteps": 10_000_000},
+        length="total_timesteps",
     )
 
 

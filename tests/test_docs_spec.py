@@ -30,7 +30,7 @@ HEADINGS = {
     spec.Callback: "`[[callback]]`",
     spec.TorchFile: "Top level of a torch spec",
     spec.Network: "`[[network]]`",
-    spec.Layer: "`layers`",
+    spec.LayerFacts: "`layers`",
     spec.HeldArray: "`[[array]]`",
     spec.Update: "`[update]`",
 }
@@ -76,6 +76,7 @@ def test_there_are_examples_for_both_libraries() -> None:
     assert libraries == {"stable-baselines3", "torch"}
 
 
+@pytest.mark.torch  # a spec of networks is checked by building them
 @pytest.mark.parametrize("text", EXAMPLES, ids=lambda text: str(tomllib.loads(text)["name"]))
 def test_an_example_is_read(text: str, tmp_path: Path) -> None:
     path = tmp_path / "run.toml"

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from memfit import errors
-from memfit.errors import MemfitError, TargetFailed
+from memfit.errors import MemfitError, OverLimit, TargetFailed
 
 ALL = [
     error
@@ -32,7 +32,7 @@ def test_every_error_is_documented(error: type[MemfitError]) -> None:
 
 @pytest.mark.parametrize("error", ALL)
 def test_exit_codes_are_those_of_the_design(error: type[MemfitError]) -> None:
-    assert error.exit_code == (1 if issubclass(error, TargetFailed) else 2)
+    assert error.exit_code == {TargetFailed: 1, OverLimit: 3}.get(error, 2)
 
 
 def test_an_error_may_carry_the_targets_own_output() -> None:

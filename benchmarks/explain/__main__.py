@@ -135,6 +135,9 @@ def inside() -> None:
                 {
                     "name": name,
                     "held_share": view.held_share,
+                    "first_held_share": view.first_held_share,
+                    "readings": view.taken,
+                    "dropped": view.dropped,
                     "seconds": view.seconds,
                     "longest_hold_seconds": view.longest_hold_seconds,
                     "holders": [[h.path, h.bytes] for h in view.holders[:3]],
@@ -179,6 +182,9 @@ def systems() -> None:
                     "described": bool(way),
                     "pss_bytes": [view.pss_bytes for view in views],
                     "held_shares": [view.held_share for view in inside],
+                    "first_held_shares": [view.first_held_share for view in inside],
+                    "readings": [view.taken for view in inside],
+                    "dropped": [view.dropped for view in inside],
                     "seconds": [view.seconds for view in views],
                     "longest_hold_seconds": max(view.longest_hold_seconds for view in inside),
                 }

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import memfit
 from benchmarks.accuracy.child import Run, run
 from benchmarks.fighter import table
 from benchmarks.stages import keep, run_stage, say
@@ -19,8 +20,10 @@ ONE_ITERATION_TWICE = 2  # what the second one finds of the first may count
 
 # n_steps and batch_size of the runs whose peaks are compared.
 SIZES = ((512, 256), (1024, 256), (1024, 1024), (1024, 2048))
-# The rollout and minibatch of the assessment itself, made to fit; one epoch holds as much as ten.
+# The rollout and minibatch of the assessment itself; one epoch holds as much as ten.
 WHOLE = (8192, 2048)
+WHOLE_LIMIT = 16 * GIB
+WHOLE_SECONDS = 2 * 3600
 LEARNING = {
     "frames": "half",
     "n-envs": 2,
@@ -35,7 +38,10 @@ LEARNING = {
 
 
 def fighter(
-    *options: object, limit_seconds: float = 1800, module: str = "memfit.systems.fighter"
+    *options: object,
+    limit_seconds: float = 1800,
+    limit_bytes: int = LIMIT,
+    module: str = "memfit.systems.fighter",
 ) -> Run:
     """Run the fighter system in processes of its own and sample their memory from outside."""
     command = [sys.executable, "-m", module, *map(str, options)]
@@ -45,7 +51,7 @@ def fighter(
         {**CALM, "PYTHONPATH": here},
         limit_seconds=limit_seconds,
         every_s=0.02,
-        limit_bytes=LIMIT,
+        limit_bytes=limit_bytes,
     )
     if done.exit_code and not done.stopped:
         raise SystemExit(f"{' '.join(map(str, options))}: {done.complaint()}")
@@ -80,12 +86,24 @@ def peaks() -> None:
 
 
 def whole() -> None:
-    """The assessment's own rollout and minibatch, made to fit."""
+    """The assessment's own rollout and minibatch, planned and then run, for both trainings."""
     n_steps, batch = WHOLE
-    say(f"made to fit, n_steps {n_steps}, batch {batch}")
-    options = ["--n-steps", n_steps, "--batch-size", batch, "--epochs", 1, "--device", "cpu"]
-    done = fighter(*options, "--steps", 2 * n_steps, "--quiet", limit_seconds=3600)
-    keep(RESULTS, "whole", result(done, n_steps=n_steps, batch_size=batch))
+    found = []
+    for training, spec, option in (
+        ("made to fit", "fighter-fit.toml", []),
+        ("as described", "fighter.toml", ["--as-described"]),
+    ):
+        planned = memfit.plan(spec).peak_bytes
+        say(f"{training}, n_steps {n_steps}, batch {batch}, planned {planned / GIB:.2f} GiB")
+        done = fighter(
+            *("--n-steps", n_steps, "--batch-size", batch, "--epochs", 1, "--device", "cpu"),
+            *("--steps", 2 * n_steps, "--quiet", *option),
+            limit_seconds=WHOLE_SECONDS,
+            limit_bytes=WHOLE_LIMIT,
+        )
+        kept = result(done, training=training, n_steps=n_steps, batch_size=batch)
+        found.append({**kept, "planned_bytes": planned})
+        keep(RESULTS, "whole", found)
 
 
 def moments() -> None:

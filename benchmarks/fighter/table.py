@@ -62,24 +62,28 @@ def key(one: dict[str, Any]) -> tuple[int, int]:
 
 
 def whole(results: Path) -> str:
-    """The assessment's own settings, made to fit."""
+    """The assessment's own settings, planned and run."""
     found = load(results, "whole")
     if found is None:
         return "## The assessment's own settings" + NOT_YET
-    if found["stopped"]:
-        return f"## The assessment's own settings\n\nMade to fit: {found['stopped']}.\n"
-    return "\n".join(
-        [
-            "## The assessment's own settings",
-            "",
-            (
-                f"Made to fit, with n_steps {found['n_steps']:,} and batch_size "
-                f"{found['batch_size']:,} unchanged: {found['peak_bytes'] / GIB:.2f} GiB "
-                f"in {found['seconds']:,.0f} s (one rollout, one epoch, which hold as much as ten)."
-            ),
-            "",
-        ]
-    )
+    rows = [
+        "## The assessment's own settings",
+        "",
+        (
+            f"n_steps {found[0]['n_steps']:,} and batch_size {found[0]['batch_size']:,}: one "
+            "rollout and one epoch, which hold as much as ten."
+        ),
+        "",
+        "| training | planned | measured | seconds |",
+        "|---|--:|--:|--:|",
+    ]
+    for one in found:
+        measured = one["stopped"] or f"{one['peak_bytes'] / GIB:.2f} GiB"
+        rows.append(
+            f"| {one['training']} | {one['planned_bytes'] / GIB:.2f} GiB | {measured} "
+            f"| {one['seconds']:,.0f} |"
+        )
+    return "\n".join([*rows, ""])
 
 
 def moments(results: Path) -> str:
@@ -129,8 +133,8 @@ def processes(results: Path) -> str:
     rows += [
         "",
         (
-            "Beside the workers there are a server that they are forks of and a tracker, both of "
-            "Python's multiprocessing."
+            "Beside the workers there is the process that they are forks of, and a tracker where "
+            "Python's multiprocessing starts them."
         ),
         "",
     ]

@@ -85,11 +85,12 @@ def threads() -> None:
     """What 12 threads reserve and what they hold, against one."""
     code = (
         "import os, sys, torch\n"
-        "from memfit.systems.trader.processes import status, tree_memory\n"
+        "from memfit.measure.kernel import proc\n"
+        "from memfit.tracking.side_by_side import memory_of\n"
         "torch.set_num_threads(int(sys.argv[1]))\n"
         "net = torch.nn.Linear(768, 768)\n"
         "for _ in range(3): net(torch.randn(4096, 768)).sum().backward()\n"
-        "print(status('Threads'), status('VmData'), tree_memory(os.getpid()).private)\n"
+        "print(proc.threads(os.getpid()), proc.reserved(), memory_of(os.getpid()).private)\n"
     )
     found = {}
     for count in (1, 12):

@@ -21,7 +21,7 @@ _HOMES = {
     "Ledger": "memfit.model",
     "Component": "memfit.model",
     "RunSpec": "memfit.model",
-    "TorchRun": "memfit.sources.torch",
+    "TorchRun": "memfit.libraries.torch_spec.torch_run",
     "MemfitError": "memfit.errors",
     "parse_bytes": "memfit.units",
     "format_bytes": "memfit.units",
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from memfit.api.sweep import sweep
     from memfit.errors import MemfitError
     from memfit.inside.listener import listen
+    from memfit.libraries.torch_spec.torch_run import TorchRun
     from memfit.model import Component, Ledger, Plan, RunSpec
-    from memfit.sources.torch import TorchRun
     from memfit.tracking import track
     from memfit.units import format_bytes, parse_bytes
 

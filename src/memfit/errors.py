@@ -6,10 +6,15 @@ MemfitError                 any of the below; `exit_code` is what the command li
 │   ├── MissingExtra   (2)  an optional library that the target needs is not installed
 │   └── Unsupported    (2)  a library, algorithm or platform that memfit does not know
 ├── NeverLearned       (2)  the target ended, or hung, without starting to learn
-└── TargetFailed       (1)  the target's own code raised; its traceback is in `output`
+├── TargetFailed       (1)  the target's own code raised; its traceback is in `output`
+└── OverLimit          (3)  this process and those below it hold more than they may
 
 Every message says what was wrong, where, and ends with what to do.
 """
+
+from __future__ import annotations
+
+import textwrap
 
 
 class MemfitError(Exception):
@@ -46,3 +51,14 @@ class TargetFailed(MemfitError):
     """The target's own code raised."""
 
     exit_code = 1
+
+
+class OverLimit(MemfitError):
+    """This process and those below it hold more than they may."""
+
+    exit_code = 3
+
+
+def one_line(error: BaseException) -> str:
+    """What an exception says, as a part of a message."""
+    return textwrap.shorten(f"{type(error).__name__}: {error}", 300).rstrip(".")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memfit.analyses.crossing import crossing
-from memfit.model import Kind, Ledger, const
+from memfit.model import Kind, Ledger, const, knob
 from memfit.units import GIB, MIB
 from tests.samples import dqn_ledger, ppo_ledger, row
 
@@ -51,13 +53,19 @@ def test_a_run_of_unknown_length_dies_at_once() -> None:
     assert (found.step, found.because) == (0, "buffer")
 
 
+def beginning(ledger: Ledger, steps: int) -> Ledger:
+    """The same run, which learns after so many steps."""
+    begins = knob("learning_starts") + 1
+    return replace(ledger.at(learning_starts=steps), first_update=begins)
+
+
 def test_updates_count_only_from_where_they_begin() -> None:
     """Before `learning_starts` only the replay grows; what an update adds comes then."""
     ledger = dqn_ledger()
     rollout = ledger.moment_bytes["rollout"]
     replay = 84 * 84 * 1_000_000
     limit = rollout - replay // 2  # half a replay fits, if nothing else is there
-    early, late = ledger.at(learning_starts=100), ledger.at(learning_starts=499_995)
+    early, late = beginning(ledger, 100), beginning(ledger, 499_995)
     found = crossing(early, limit)
     assert found is not None
     assert found.moment == "update"
@@ -65,13 +73,13 @@ def test_updates_count_only_from_where_they_begin() -> None:
     found = crossing(late, limit)
     assert found is not None
     assert (found.step, found.moment) == (499_996, "update")
-    found = crossing(ledger.at(learning_starts=600_000), limit)
+    found = crossing(beginning(ledger, 600_000), limit)
     assert found is not None
     assert (found.step, found.moment) == (500_001, "rollout")
 
 
 def test_a_run_that_ends_before_it_learns_still_has_an_answer() -> None:
-    ledger = dqn_ledger().at(learning_starts=10**9)
+    ledger = beginning(dqn_ledger(), 10**9)
     found = crossing(ledger, ledger.peak.bytes - 1)
     assert found is not None
     assert found.step == ledger.knobs["total_timesteps"]

@@ -9,6 +9,8 @@ import pytest
 
 from memfit.cli import main
 
+pytestmark = pytest.mark.torch
+
 SCRIPT = """
 from stable_baselines3 import PPO
 first = PPO("MlpPolicy", "CartPole-v1", n_steps=64, batch_size=32)

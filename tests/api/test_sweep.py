@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from memfit.api.sweep import parse_over, sweep
 from memfit.cli import main
 from memfit.errors import UsageError
-from memfit.model import Outcome, SweepStep
+from memfit.model import Outcome, Point, SweepStep
 
 MIB = 2**20
 HOLD = "import sys, time; block = bytearray(int(sys.argv[1]) * 2**20); time.sleep(0.2)"
@@ -112,3 +113,29 @@ def test_a_killed_sweep_can_begin_anew(tmp_path: Path) -> None:
         sweep(command, over="n=1,2", watching=end)
     sweep(command, over="n=1,2", fresh=True)
     assert runs.read_text() == "1 1 2 "
+
+
+class Shared:
+    """Runs whose libraries others map as well, all but a small part of the first one's."""
+
+    facts: ClassVar[dict[str, str]] = {"runner": "shared"}
+
+    def run(self, value: int, **_: object) -> Point:
+        outside = MIB if value == 1 else 30 * MIB
+        return Point(
+            value=value,
+            peak_bytes=200 * MIB,
+            outcome=Outcome.DONE,
+            seconds=0.1,
+            outside_bytes=outside,
+        )
+
+    def plan(self, _: object) -> tuple[None, tuple[str, ...]]:
+        return None, ()
+
+
+def test_a_sweep_says_what_it_adds_to_pss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memfit.api.sweep.runner_of", lambda *_: Shared())
+    (note,) = sweep(["any"], over="n=1,2").notes
+    assert "30.0 MiB" in note and "alone on this machine" in note
+    assert sweep(["any"], over="n=1").notes == ()

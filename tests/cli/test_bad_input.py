@@ -39,7 +39,7 @@ def test_a_script_that_raises_shows_its_own_traceback(user: User) -> None:
     assert "RuntimeError: the dataset is not there" in shown
     assert shown.count("File ") == 2
     assert outcome.message == (
-        "memfit: train.py failed before it began to learn: mend the error above, then plan again"
+        "memfit: train.py failed before it began to learn: fix the error above, then plan again"
     )
 
 
@@ -307,6 +307,7 @@ TINY = """
     """
 
 
+@pytest.mark.torch
 def test_an_unknown_setting_names_the_known_ones(user: User) -> None:
     outcome = user.fail(user.script(TINY), "--set", "nosuch=3", "--format", "json")
     assert outcome.code == 2
@@ -314,6 +315,7 @@ def test_an_unknown_setting_names_the_known_ones(user: User) -> None:
     assert "n_envs" in outcome.message and "n_steps" in outcome.message
 
 
+@pytest.mark.torch
 def test_an_env_that_fails_in_its_first_step_is_the_scripts_own_failure(user: User) -> None:
     name = user.script(
         """

@@ -1,4 +1,4 @@
-"""Run specs that are wrong, through the real command line: one line that says what to mend."""
+"""Run specs that are wrong, through the real command line: one line that says what to fix."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ SPEC = """
     """
 
 
+@pytest.mark.torch
 def test_the_spec_that_is_changed_below_is_planned(user: User) -> None:
     assert user.plan(user.script(SPEC, "run.toml"), "--format", "json").code == 0
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

@@ -162,11 +162,11 @@ def test_a_scripts_argument_without_dashes_is_explained(
 def test_the_targets_own_traceback_comes_first(
     api: Api, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    api.result = TargetFailed("train.py failed: mend it", output="Traceback: own\n")
+    api.result = TargetFailed("train.py failed: fix it", output="Traceback: own\n")
     assert main(["plan", "train.py", "-q"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "Traceback: own\n\nmemfit: train.py failed: mend it\n"
+    assert err == "Traceback: own\n\nmemfit: train.py failed: fix it\n"
 
 
 def test_an_error_has_one_message(api: Api, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,10 +20,11 @@ RUN = (sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--")
 
 # Says every signal it gets, and ends at the word.
 COUNTS = """
-import signal, sys
+import os, signal, sys
 got = []
 def note(number, frame):
     got.append(signal.Signals(number).name)
+    os.write(1, b"heard\\n")
 for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1"):
     signal.signal(getattr(signal, name), note)
 print("ready", flush=True)
@@ -120,7 +121,8 @@ def test_signals_are_passed_on_once(name: str) -> None:
     with started(python(COUNTS)) as process:
         child = child_of(process)
         process.send_signal(getattr(signal, name))
-        time.sleep(0.3)
+        assert process.stdout is not None and process.stdout.readline() == "heard\n"
+        time.sleep(0.3)  # for a second one, if there is any
         out, err = process.communicate("end\n", timeout=SECONDS)
         assert (process.returncode, out, err) == (0, f"{name}\n", "")
     assert gone(child)
@@ -149,6 +151,8 @@ def test_a_key_of_the_terminal_reaches_the_command_once() -> None:
         while b"ready" not in said:
             said += keys.read(1024)
         keys.write(b"\x03")
+        while b"heard" not in said:
+            said += keys.read(1024)
         time.sleep(0.3)
         keys.write(b"end\n")
         while b"SIG" not in said:

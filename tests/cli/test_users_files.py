@@ -48,6 +48,7 @@ WRITES = """
     """
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("kind", "options", "words"),
     [

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
-import torch
 
 
 @pytest.fixture(autouse=True, scope="package")
 def _one_thread() -> Iterator[None]:
+    if find_spec("torch") is None:
+        yield
+        return
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

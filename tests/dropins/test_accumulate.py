@@ -76,7 +76,8 @@ def test_gradients_add_up_as_backward_does() -> None:
     network, batch = problem(10, "tuple")
 
     def loss_of(part: Any) -> torch.Tensor:
-        return (network(part[0]) - part[1]).square().mean()
+        loss: torch.Tensor = (network(part[0]) - part[1]).square().mean()
+        return loss
 
     accumulate(loss_of, batch, 3)
     once = gradients(network)
@@ -99,11 +100,11 @@ def test_numbers_for_a_log_are_those_of_the_batch() -> None:
 
 
 def test_pieces_are_views_and_shares_sum_to_one() -> None:
-    batch = {"pixels": torch.arange(20).reshape(10, 2), "numbers": np.arange(10)}
+    batch: dict[str, Any] = {"pixels": torch.arange(20).reshape(10, 2), "numbers": np.arange(10)}
     pieces = list(micro_batches(batch, 4))
     assert [len(piece.data["numbers"]) for piece in pieces] == [4, 4, 2]
     assert sum(piece.share for piece in pieces) == pytest.approx(1.0)
-    assert pieces[1].data["pixels"].data_ptr() == batch["pixels"][4:].data_ptr()  # type: ignore[union-attr]
+    assert pieces[1].data["pixels"].data_ptr() == batch["pixels"][4:].data_ptr()
     assert np.shares_memory(pieces[2].data["numbers"], batch["numbers"])
 
 
@@ -146,7 +147,8 @@ def test_a_micro_batch_is_fitted_to_a_limit() -> None:
     dropping = torch.nn.Dropout(0.5)
 
     def loss_of(part: Any) -> torch.Tensor:
-        return dropping(network(part[0]) - part[1]).square().mean()
+        loss: torch.Tensor = dropping(network(part[0]) - part[1]).square().mean()
+        return loss
 
     before = torch.get_rng_state()
     assert fit_micro_batch(loss_of, batch, "1TiB", modules=[network]) == 40

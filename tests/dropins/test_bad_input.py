@@ -193,6 +193,7 @@ def test_arrays_are_written_in_order() -> None:
     array[0] = np.zeros((2, 4))
     with pytest.raises(UsageError, match="in order"):
         array[3] = np.zeros((2, 4))
+    key: Any
     for key in ((0, 1), slice(0, 2)):
         with pytest.raises(IndexError, match="step by step"):
             array[key] = np.zeros((2, 4))

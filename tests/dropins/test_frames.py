@@ -73,7 +73,7 @@ def assert_equal(ours: Any, theirs: Any) -> None:
 def play(env: gymnasium.Env[Any, Any], steps: int, seed: int) -> list[Any]:
     """What an env shows, kept as it is, and compared only afterwards."""
     obs, info = env.reset(seed=seed)
-    seen = [(obs, info)]
+    seen: list[Any] = [(obs, info)]
     for _ in range(steps):
         obs, reward, terminated, truncated, info = env.step(0)
         seen.append((obs, reward, terminated, truncated, info))
@@ -226,7 +226,7 @@ class Changed(Sampled):
 def test_a_changed_space_is_refused(space: Any, other: Any) -> None:
     env = StackFrames(Changed(space, other), 3)
     env.reset(seed=1)
-    with pytest.raises(UsageError, match="Mend what the env returns"):
+    with pytest.raises(UsageError, match="Fix what the env returns"):
         env.step(0)
 
 
@@ -240,11 +240,11 @@ def test_spaces_without_frames_are_refused() -> None:
 @pytest.mark.parametrize("window", [False, True])
 def test_training_is_the_same_to_the_bit(window: bool) -> None:
     """Views go through vector envs and buffers of stable-baselines3 as copies do."""
-    more = {"rollout_buffer_class": WindowRolloutBuffer} if window else {}
+    more: dict[str, Any] = {"rollout_buffer_class": WindowRolloutBuffer} if window else {}
     made = []
     for stacker in STACKERS:
         env = stacker(Sampled(SPACES["floats"]), 3)
-        model = PPO("MlpPolicy", env, n_steps=16, batch_size=8, n_epochs=2, seed=2, **more)  # type: ignore[arg-type]
+        model = PPO("MlpPolicy", env, n_steps=16, batch_size=8, n_epochs=2, seed=2, **more)
         model.learn(64)
         made.append(model.policy.state_dict())
     assert all(torch.equal(made[0][name], made[1][name]) for name in made[0])

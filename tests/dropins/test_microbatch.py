@@ -235,7 +235,7 @@ def test_it_works_with_window_buffers(kind: str) -> None:
 
 @pytest.mark.parametrize("target", [1e-4, 2e-3])
 def test_it_stops_early_where_ppo_does(target: float) -> None:
-    options = {"target_kl": target, "n_epochs": 6, "learning_rate": 3e-3}
+    options: dict[str, Any] = {"target_kl": target, "n_epochs": 6, "learning_rate": 3e-3}
     theirs = trained(PPO, **options)
     ours = trained(MicroBatchPPO, micro_batch_size=3, **options)
     assert theirs[0]._n_updates < 60, "the run must stop early to say anything"
@@ -308,18 +308,19 @@ class Dropping(FlattenExtractor):
         self.drop = torch.nn.Dropout(0.5)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        return self.drop(self.norm(super().forward(observations)))
+        features: torch.Tensor = self.drop(self.norm(super().forward(observations)))
+        return features
 
 
 def test_measuring_leaves_statistics_and_random_numbers_alone() -> None:
-    options = {"policy_kwargs": {"features_extractor_class": Dropping}}
+    options: dict[str, Any] = {"policy_kwargs": {"features_extractor_class": Dropping}}
     one, _ = trained(PPO, updates=3, **options)
     other, _ = trained(MicroBatchPPO, updates=3, memory_limit="1TiB", **options)
     assert apart(one, other) == 0.0
 
 
 def test_batch_norm_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
-    options = {"policy_kwargs": {"features_extractor_class": Dropping}}
+    options: dict[str, Any] = {"policy_kwargs": {"features_extractor_class": Dropping}}
     trained(MicroBatchPPO, updates=2, micro_batch_size=4, **options)
     told = [r for r in caplog.records if r.name == "memfit.dropins"]
     assert [r.levelname for r in told] == ["WARNING"]

@@ -257,7 +257,7 @@ def test_wrong_arguments_are_refused(
 )
 def test_a_changed_space_is_refused(space: Any, shown: Any) -> None:
     env = NarrowObservation(Shows(space, shown), np.float16)
-    with pytest.raises(UsageError, match="mend what the env returns"):
+    with pytest.raises(UsageError, match="fix what the env returns"):
         env.reset()
 
 

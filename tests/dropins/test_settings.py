@@ -97,7 +97,7 @@ def test_wrong_settings_are_refused(given: dict[str, Any], match: str) -> None:
 
 
 def test_another_c_library_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.ctypes, "CDLL", lambda name: object())
+    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
     with pytest.raises(Unsupported, match="set threads only"):
         apply_settings(arenas=1)
     assert trim() is False

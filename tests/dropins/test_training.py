@@ -33,12 +33,13 @@ class Walk(gymnasium.Env[Any, Any]):
         picture = spaces.Box(0, 255, (1, 36, 36), np.uint8)
         near = spaces.Box(-20, 20, (12,), np.float32)
         goal = spaces.Box(-20, 20, (1,), np.float32)
-        self.observation_space = {
+        kinds: dict[str, spaces.Space[Any]] = {
             "picture": picture,
             "history": near,
             "dict": spaces.Dict({"history": near, "target": goal}),
             "goal": spaces.Dict({"observation": near, "achieved_goal": goal, "desired_goal": goal}),
-        }[kind]
+        }
+        self.observation_space = kinds[kind]
         self.history = np.zeros(12, np.float32)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
@@ -116,7 +117,7 @@ CNN = {"policy_kwargs": {"features_extractor_kwargs": {"features_dim": 16}}}
 FAST = {"n_steps": 16, "batch_size": 8, "n_epochs": 2}
 ROLLOUT = {"rollout_buffer_class": WindowRolloutBuffer}
 REPLAY = {"replay_buffer_class": WindowReplayBuffer}
-OFF = {"learning_starts": 30, "buffer_size": 120, "batch_size": 16}
+OFF: dict[str, Any] = {"learning_starts": 30, "buffer_size": 120, "batch_size": 16}
 
 
 @pytest.mark.parametrize("kind", ["picture", "history", "dict"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -13,6 +14,7 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
 from memfit.dropins import LightVecEnv
@@ -100,7 +102,7 @@ def test_infos_of_resets_and_options_are_kept_until_the_next(make: Maker) -> Non
 def test_what_was_handed_out_stays_as_it_is(make: Maker) -> None:
     env = make(walks(2, "dict"))
     try:
-        held = [env.reset()]
+        held: list[Any] = [env.reset()]
         copies = [{key: part.copy() for key, part in held[0].items()}]
         for _ in range(12):
             held.append(env.step(np.zeros(2, np.int64))[0])
@@ -121,10 +123,23 @@ def test_attributes_methods_and_wrappers(make: Maker) -> None:
         assert env.env_method("add", 2) in ([9, 2, 9], [2, 2, 2])
         assert env.env_method("add", 2, twice=True, indices=[1]) == [4]
         assert env.env_is_wrapped(Tagged) == [True, True, True]
+        assert env.env_is_wrapped(gymnasium.Wrapper) == [True, True, True]
         assert env.env_is_wrapped(gymnasium.wrappers.TimeLimit, indices=0) == [False]
         assert env.has_attr("level") and not env.has_attr("missing")
     finally:
         env.close()
+
+
+def test_asking_for_a_wrapper_does_not_load_it_in_the_workers() -> None:
+    """Evaluations ask whether an env has the library's Monitor, whose module loads torch."""
+    env = LightVecEnv(walks(2), workers=2)
+    assert env.env_is_wrapped(Monitor) == [False, False]
+    for pid in env.pids:
+        assert "torch" not in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+    env.close()
+    env = LightVecEnv([lambda: Monitor(Walk())])
+    assert env.env_is_wrapped(Monitor) == [True]
+    env.close()
 
 
 @pytest.mark.parametrize("kind", ["dummy", "light, 1 worker", "light, 2 workers"])
@@ -298,10 +313,11 @@ def test_any_order_of_calls_gives_what_dummy_gives(
 
 
 def test_envs_that_the_script_registered_are_known_to_workers() -> None:
-    gymnasium.register("TestWalk-v0", entry_point=Walk)
+    walk: Any = Walk  # its arguments are more exact than those of a maker
+    gymnasium.register("TestWalk-v0", entry_point=walk)
     try:
         env = make_vec_env("TestWalk-v0", n_envs=2, vec_env_cls=LightVecEnv)
-        assert env.reset().shape == (2, 3)
+        assert np.asarray(env.reset()).shape == (2, 3)
         env.close()
     finally:
         del gymnasium.registry["TestWalk-v0"]

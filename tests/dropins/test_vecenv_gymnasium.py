@@ -118,7 +118,7 @@ def test_only_masked_envs_are_reset_where_autoreset_is_off(make: Maker) -> None:
 
 
 def test_attributes_calls_and_pictures(make: Maker) -> None:
-    env = make(walks(3))
+    env: Any = make(walks(3))
     try:
         env.reset(seed=[1, 2, 3])
         assert env.np_random_seed == (1, 2, 3)
@@ -148,7 +148,7 @@ def test_attributes_calls_and_pictures(make: Maker) -> None:
 def test_envs_get_the_actions_of_a_batch(space: Any) -> None:
     found = []
     for name in ("async", "light, 1 worker", "light, 2 workers"):
-        env = KINDS[name](walks(2, action=space))
+        env: Any = KINDS[name](walks(2, action=space))
         env.reset(seed=0)
         env.action_space.seed(4)
         try:

@@ -29,7 +29,7 @@ pytestmark = [
 
 CARTPOLE = "CartPole-v1"
 PENDULUM = "Pendulum-v1"
-PPO_OPTIONS = {"n_steps": 32, "batch_size": 32, "n_epochs": 1}
+PPO_OPTIONS: dict[str, Any] = {"n_steps": 32, "batch_size": 32, "n_epochs": 1}
 OFF_POLICY = {"learning_starts": 20, "train_freq": 4, "batch_size": 16, "buffer_size": 400}
 
 
@@ -45,7 +45,7 @@ class Looks(BaseCallback):
         return True
 
 
-def made(cls: type[VecEnv], what: Any, count: int) -> VecEnv:
+def made(cls: Any, what: Any, count: int) -> VecEnv:
     options = {"start_method": "fork"} if cls is SubprocVecEnv else {"workers": 2}
     return make_vec_env(what, n_envs=count, seed=7, vec_env_cls=cls, vec_env_kwargs=options)
 

@@ -142,7 +142,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
         if a.dtype == np.object_:
             return same(a.tolist(), b.tolist())
-        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
     return bool(a == b)
 
 

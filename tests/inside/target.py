@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from memfit.libraries import all_roles
 from memfit.measure.children import launch
 from memfit.measure.live import listening
 
@@ -58,7 +59,7 @@ class Target:
         return said
 
     def ask(self, *, duplicates: bool = False) -> Answer:
-        found = listening.ask(self.pid, duplicates=duplicates, timeout=SECONDS)
+        found = listening.ask(self.pid, duplicates=duplicates, timeout=SECONDS, roles=all_roles())
         assert found is not None
         return Answer(found)
 

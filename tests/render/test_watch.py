@@ -7,27 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from memfit.model import Forecast, Frame, Growth, Limit, Reading, Target, Watched
+from memfit.model import Frame
 from memfit.render import frame_blocks, frame_line
 from memfit.render.blocks import Text
 from memfit.render.watch import curve
-from memfit.units import GIB, MIB
+from tests.samples_live import frame
 
-FRAME = Frame(
-    title="python train.py",
-    bytes=3 * GIB,
-    limit=Limit(bytes=4 * GIB, source="--limit"),
-    processes=(
-        Watched(pid=10, depth=0, name="python train.py", bytes=2 * GIB, threads=3),
-        Watched(pid=11, depth=1, name="worker", bytes=GIB, threads=9),
-    ),
-    rows=(("malloc.heap", 2 * GIB), ("python.objects", 100 * MIB)),
-    readings=tuple(Reading(seconds=i, bytes=i * MIB) for i in range(100)),
-    forecast=Forecast(
-        growth=Growth.LEAKING, bytes_per_second=MIB, reaches_limit_at=120, low=110, high=140
-    ),
-    targets=(Target(name="threads per process", wanted="4", found="9", met=False),),
-)
+FRAME = frame()
 
 
 def test_a_line_says_how_much_and_how_it_goes_on() -> None:
@@ -86,10 +72,10 @@ def test_keys_sort_freeze_and_explain() -> None:
             await pilot.pause(0.3)
             assert frames > seen
             await pilot.press("e")
-            assert isinstance(app.screen, Explained)
+            assert type(app.screen) is Explained
             assert asked == [11]
             await pilot.press("escape")
-            assert not isinstance(app.screen, Explained)
+            assert type(app.screen) is not Explained
             await pilot.press("q")
 
     asyncio.run(session())

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 
 import memfit
 from memfit.errors import MemfitError, SpecError, Unsupported, UsageError
+from memfit.libraries.sb3 import described_run as sb3_run
+from memfit.libraries.torch_spec import described_run as torch_run
 from memfit.model.expression import parse_size
-from memfit.sources import spec, spec_sb3, spec_torch
+from memfit.sources import spec
 
 SHIPPED = sorted((Path(memfit.__file__).parent / "specs").glob("*.toml"))
 
@@ -127,7 +129,7 @@ def written(folder: Path, text: str, *changes: tuple[str, str]) -> Path:
 
 def test_the_specs_that_are_changed_below_are_right(tmp_path: Path) -> None:
     spec.load(written(tmp_path, SB3))
-    spec_torch.from_spec(spec.load(written(tmp_path, TORCH)))
+    torch_run.from_spec(spec.load(written(tmp_path, TORCH)))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +211,7 @@ def test_what_torch_refuses_is_the_specs_fault(
 ) -> None:
     facts = spec.load(written(tmp_path, TORCH, (old, new)))
     with pytest.raises(SpecError) as refused:
-        spec_torch.from_spec(facts)
+        torch_run.from_spec(facts)
     assert says in str(refused.value)
     assert str(refused.value).startswith("network[1] (decoder): ")
 
@@ -228,7 +230,7 @@ def test_a_factory_that_cannot_be_used(factory: str, says: str, tmp_path: Path) 
     layers = 'layers = [{ type = "Linear", args = [4, 2] }]'
     path = written(tmp_path, TORCH, (layers, f'factory = "{factory}"'))
     with pytest.raises(SpecError, match=r"^network\[0\] \(encoder\): factory: ") as refused:
-        spec_torch.from_spec(spec.load(path))
+        torch_run.from_spec(spec.load(path))
     assert says in str(refused.value)
 
 
@@ -257,7 +259,7 @@ def test_a_change_that_cannot_be_made(
 def test_as_many_gradient_steps_as_environment_steps(tmp_path: Path) -> None:
     path = written(tmp_path, SB3, ("gradient_steps = 1", "gradient_steps = -1"))
     assert spec.load(path)["knobs"]["gradient_steps"] == -1
-    model, _ = spec_sb3._build(spec.load(path), stable_baselines3.DQN, tmp_path)
+    model, _ = sb3_run._build(spec.load(path), stable_baselines3.DQN, tmp_path)
     assert model.gradient_steps == -1
 
 
@@ -271,6 +273,7 @@ def test_a_path_that_cannot_be_looked_at(tmp_path: Path) -> None:
         spec.load(tmp_path / f"{'x' * 300}.toml")
 
 
+ODD: tuple[Any, ...]
 ODD = ([], {}, [[]], [{}], {"a": {}}, True, 0, -1, 2**62, 1.0, math.nan, "", "a b", "[", date.max)
 
 

@@ -108,7 +108,7 @@ def test_a_wrapper_counts_steps(tmp_path: Path) -> None:
     assert {r.step for r in load(path).readings} - {None}
 
 
-class Hoarder(gymnasium.Env[np.ndarray, int]):
+class Hoarder(gymnasium.Env[np.ndarray, np.int64]):
     observation_space = gymnasium.spaces.Box(-1, 1, (4,))
     action_space = gymnasium.spaces.Discrete(2)
 
@@ -119,7 +119,7 @@ class Hoarder(gymnasium.Env[np.ndarray, int]):
     def reset(self, **_: object) -> tuple[np.ndarray, dict[str, object]]:
         return np.zeros(4, np.float32), {}
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, object]]:
+    def step(self, action: np.int64) -> tuple[np.ndarray, float, bool, bool, dict[str, object]]:
         self.history.append(np.zeros(1000, np.uint8))
         return np.zeros(4, np.float32), 0.0, False, False, {}
 

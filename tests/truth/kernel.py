@@ -101,13 +101,14 @@ def _look(pid: int, watched: Watched, mark: Path | None) -> None:
 
 
 def _tree(readings: Sequence[dict[str, int]]) -> int:
-    """Private and shared anonymous pages by PSS; pages of files as the largest process has them.
+    """The sum of PSS, with files at least as the largest process has them.
 
     Files are mapped by every Python that runs just now, so that their PSS would depend on what
     else the machine does.
     """
-    own = sum(r["Pss_Anon"] + r["Pss_Shmem"] for r in readings)
-    return own + max(r["Rss"] - r["Anonymous"] - r["Pss_Shmem"] for r in readings)
+    in_full = max(r["Rss"] - r["Anonymous"] - r["RssShmem"] for r in readings)
+    by_part = sum(r["Pss_File"] for r in readings)
+    return sum(r["Pss"] for r in readings) + max(0, in_full - by_part)
 
 
 def below(pid: int) -> list[int]:
@@ -132,19 +133,24 @@ def pss(pid: int) -> int:
 
 
 def _rollup(pid: int) -> dict[str, int]:
-    found = {}
-    for line in _read(pid, "smaps_rollup").splitlines():
-        name, _, rest = line.partition(":")
-        if rest.endswith(" kB"):
-            found[name] = int(rest.split()[0]) * 1024
+    found = _figures(pid, "smaps_rollup")
+    if found:
+        found["RssShmem"] = _figures(pid, "status").get("RssShmem", 0)
     return found
 
 
 def _high_water(pid: int) -> int:
-    for line in _read(pid, "status").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    return _figures(pid, "status").get("VmHWM", 0)
+
+
+def _figures(pid: int, name: str) -> dict[str, int]:
+    """All lines of a file of /proc that say how many kB something is, in bytes."""
+    found = {}
+    for line in _read(pid, name).splitlines():
+        word, _, rest = line.partition(":")
+        if rest.endswith(" kB"):
+            found[word] = int(rest.split()[0]) * 1024
+    return found
 
 
 def _read(pid: int, name: str) -> str:

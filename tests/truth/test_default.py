@@ -1,8 +1,8 @@
-"""Plans made without a rehearsal, against what the kernel counts when the same scripts run."""
+"""Plans against what the kernel counts when the same scripts run: as near as is published."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -10,10 +10,10 @@ from statistics import median
 import pytest
 
 from tests.truth import kernel
+from tests.truth.published import bounds, published
 
-pytestmark = [pytest.mark.truth, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.truth, pytest.mark.alone]
 
-MEDIAN, WORST = 0.10, 0.20
 SCRIPTS = (
     "a2c_cartpole.py",
     "dqn_frames.py",
@@ -43,20 +43,53 @@ class Compared:
         return f"{self.script}: {figures}, true {self.true / MIB:.0f} MiB, off by {self.error:.1%}"
 
 
-def compare(script: str, folder: Path) -> Compared:
-    folder.mkdir()
-    answer, _ = kernel.plan(script, cwd=folder)
-    true = kernel.run(script, cwd=folder).peak
+def compare(script: str, true: int, *words: str, folder: Path) -> Compared:
+    answer, _ = kernel.plan(script, *words, cwd=folder)
     return Compared(
         script=script, planned=answer["peak_bytes"], upper=answer["upper_bytes"], true=true
     )
 
 
-def test_plans_are_near_the_truth_and_never_above_their_bound(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def true_peaks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+    """What each script holds at the most when it runs as it is."""
+    folder = tmp_path_factory.mktemp("true")
+    return {script: kernel.run(script, cwd=folder).peak for script in SCRIPTS}
+
+
+def check(compared: Sequence[Compared], stage: str) -> None:
+    table, allowed = "\n".join(map(str, compared)), bounds(stage)
+    assert median(c.error for c in compared) <= allowed.median, table
+    assert max(c.error for c in compared) <= allowed.worst, table
+
+
+@pytest.mark.timeout(300)
+def test_plans_are_as_near_as_published_and_the_truth_is_within_their_bound(
+    true_peaks: dict[str, int], tmp_path: Path
+) -> None:
     """One test for all: their median is part of what is promised."""
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        compared = list(pool.map(lambda s: compare(s, tmp_path / s), SCRIPTS))
-    table = "\n".join(map(str, compared))
-    assert max(c.error for c in compared) <= WORST, table
-    assert median(c.error for c in compared) <= MEDIAN, table
-    assert all(c.true <= c.upper for c in compared), table
+    compared = [compare(s, true, folder=tmp_path) for s, true in true_peaks.items()]
+    check(compared, "plan")
+    assert all(c.true <= c.upper for c in compared), "\n".join(map(str, compared))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_rehearsed_plans_are_as_near_as_published_and_nearer_than_plain_ones(
+    true_peaks: dict[str, int], tmp_path: Path
+) -> None:
+    """Nearer over all of them: a single run is chance, which malloc decides."""
+    plain = [compare(s, true, folder=tmp_path) for s, true in true_peaks.items()]
+    rehearsed = [compare(s, true, "--probe", folder=tmp_path) for s, true in true_peaks.items()]
+    check(rehearsed, "probe")
+    table = "\n".join(map(str, [*plain, *rehearsed]))
+    assert sum(c.error for c in rehearsed) < sum(c.error for c in plain), table
+
+
+def test_what_is_published_is_worth_holding() -> None:
+    """A broken reading of the results would make the bounds wide, or zero."""
+    plain, rehearsed = published("plan"), published("probe")
+    for spread in (plain, rehearsed):
+        assert spread.median is not None and spread.p95 is not None and spread.worst is not None
+        assert 0 < spread.median < spread.p95 < spread.worst < 0.2
+    assert bounds("probe").median < bounds("plan").median

@@ -41,7 +41,7 @@ class Numbers(gymnasium.Env[Any, Any]):
 
 PIXELS = spaces.Box(0, 255, (1, 40, 40), np.uint8)
 SENSORS = spaces.Box(-1, 1, (33,), np.float32)
-SPACES = {
+SPACES: dict[str, tuple[Any, ...]] = {
     "pixels": (PIXELS, spaces.Discrete(3), "CnnPolicy", 1600, 1),
     "sensors": (SENSORS, spaces.Box(-1, 1, (2,)), "MlpPolicy", 33 * 4, 2),
 }

@@ -117,7 +117,8 @@ def test_a_kill_loses_nothing_that_was_recorded(who: str, tmp_path: Path) -> Non
     recorder = _recording(path, code, readings=4)
     children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split()
     before = _count(path)
-    for pid in {"recorder": [recorder.pid], "target": children}.get(who, [recorder.pid, *children]):
+    own = [str(recorder.pid)]
+    for pid in {"recorder": own, "target": children}.get(who, own + children):
         os.kill(int(pid), signal.SIGKILL)
     recorder.wait(30)
     trace = load(path)

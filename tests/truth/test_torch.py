@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.truth import kernel
+from tests.truth.published import bounds
 
 pytestmark = [pytest.mark.truth, pytest.mark.alone, pytest.mark.timeout(120)]
 
 MIB = 2**20
-WORST = 0.20
 
 
 @pytest.mark.parametrize("name", ["pixels", pytest.param("autoencoder", marks=pytest.mark.slow)])
@@ -29,5 +29,5 @@ def test_a_torch_run_is_planned_near_the_truth(name: str, tmp_path: Path) -> Non
         f"planned {answer['peak_bytes'] / MIB:.0f}, at most {answer['upper_bytes'] / MIB:.0f}, "
         f"true {true / MIB:.0f} MiB"
     )
-    assert abs(answer["peak_bytes"] - true) <= WORST * true, figures
+    assert abs(answer["peak_bytes"] - true) <= bounds("plan").worst * true, figures
     assert true <= answer["upper_bytes"], figures

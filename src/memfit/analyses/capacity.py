@@ -128,7 +128,7 @@ def capacity(ledger: Ledger, hardware: Hardware, knobs: Sequence[str] | None = N
 def on_machine(ledger: Ledger) -> Ledger:
     """What of a run is in a machine's RAM: all that is not on a card."""
     rows = tuple(c for c in ledger.components if c.place is not Place.DEVICE)
-    return Ledger(components=rows, knobs=ledger.knobs)
+    return ledger.with_rows(rows)
 
 
 def on_card(ledger: Ledger) -> Ledger:
@@ -142,7 +142,7 @@ def on_card(ledger: Ledger) -> Ledger:
         evidence=Evidence(kind=EvidenceKind.ASSUMED, where="a CUDA context takes about 500 MiB"),
         place=Place.DEVICE,
     )
-    return Ledger(components=(context, *rows), knobs=ledger.knobs)
+    return ledger.with_rows((context, *rows))
 
 
 def _belongs_on_card(component: Component) -> bool:

@@ -6,14 +6,12 @@ from bisect import bisect_right
 
 from memfit.model import Crossing, Ledger
 
-LENGTH = "total_timesteps"
-
 
 def crossing(ledger: Ledger, limit_bytes: int) -> Crossing | None:
     """The first step at which the run needs more than the limit, or None if it never does."""
     if ledger.peak.bytes <= limit_bytes:
         return None
-    length = ledger.knobs.get(LENGTH, 0)
+    length = ledger.knobs.get(ledger.length, 0)
 
     def most(step: int) -> int:
         return max(ledger.after(step).values(), default=0)
@@ -21,8 +19,8 @@ def crossing(ledger: Ledger, limit_bytes: int) -> Crossing | None:
     step = min(bisect_right(range(length + 1), limit_bytes, key=most), length)
     over = [moment for moment, amount in ledger.after(step).items() if amount > limit_bytes]
     moment = over[0] if over else ledger.peak.moment
-    then = ledger.at(**{LENGTH: step})
+    then = ledger.at(**{ledger.length: step}) if ledger.length else ledger
     rows = [c for c in ledger.components if c.alive_in(moment)]
     if step and moment in ledger.after(step - 1):  # it was well before: something grew
-        rows = [c for c in rows if LENGTH in c.size.knobs] or rows
+        rows = [c for c in rows if ledger.length in c.size.knobs] or rows
     return Crossing(step=step, moment=moment, because=max(rows, key=then.bytes_of).name)

@@ -29,4 +29,4 @@ def with_row(ledger: Ledger, row: Component) -> Ledger:
     """The ledger with one more row, alive in those of its phases that the ledger has."""
     has = {phase_of(moment) for moment in ledger.moments}
     row = replace(row, phases=tuple(phase for phase in row.phases if phase in has))
-    return Ledger(components=(*ledger.components, row), knobs=ledger.knobs)
+    return ledger.with_rows((*ledger.components, row))

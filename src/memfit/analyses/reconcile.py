@@ -15,6 +15,7 @@ from memfit.model import (
     maximum,
     phase_of,
 )
+from memfit.model.size import Knobs
 
 _SEEN = Evidence(
     kind=EvidenceKind.MEASURED,
@@ -26,7 +27,7 @@ _EXTENDED = Evidence(
 )
 
 
-def reconcile(ledger: Ledger, rehearsed: Sequence[Rehearsed], scale: Rehearsed) -> Ledger:
+def reconcile(ledger: Ledger, rehearsed: Sequence[Rehearsed], scale: Knobs) -> Ledger:
     """The ledger whose phases peak where the rehearsal's did; `scale` is the run's full size.
 
     What a phase was measured above its rows is what the allocator and unseen objects hold; where
@@ -39,36 +40,36 @@ def reconcile(ledger: Ledger, rehearsed: Sequence[Rehearsed], scale: Rehearsed) 
         moments = [m for m in ledger.moments if phase_of(m) == phase]
         if not moments:
             continue
-        current = Ledger(components=tuple(components), knobs=ledger.knobs)
+        current = ledger.with_rows(components)
         totals = {m: current.moment_bytes[m] - _workers(current, m) for m in moments}
         highest = max(moments, key=lambda m: totals[m])
         for moment in moments:
             difference = measured - totals[moment]
             if difference < 0 or moment == highest:
                 components = _absorb(components, ledger, moment, difference, evidence)
-    return Ledger(components=tuple(components), knobs=ledger.knobs)
+    return ledger.with_rows(components)
 
 
-def extend(rehearsed: Sequence[Rehearsed], scale: Rehearsed) -> Mapping[str, int]:
+def extend(rehearsed: Sequence[Rehearsed], scale: Knobs) -> Mapping[str, int]:
     """Each phase's peak at full size: the last rehearsal's, or the line through the last two."""
     last = rehearsed[-1]
     if _is_full(last, scale) or len(rehearsed) < 2:
         return last.moments
     before = rehearsed[-2]
-    done, more = _distance(before, last), _distance(last, scale)
+    done, more = _distance(before.knobs, last.knobs), _distance(last.knobs, scale)
     return {
         phase: peak + (peak - before.moments[phase]) * more // max(1, done)
         for phase, peak in last.moments.items()
     }
 
 
-def _is_full(rehearsed: Rehearsed, scale: Rehearsed) -> bool:
-    return rehearsed.batch == scale.batch and rehearsed.rows == scale.rows
+def _is_full(rehearsed: Rehearsed, scale: Knobs) -> bool:
+    return all(rehearsed.knobs.get(name) == value for name, value in scale.items())
 
 
-def _distance(a: Rehearsed, b: Rehearsed) -> int:
-    """Scales grow batch and rows together, so that either tells the distance."""
-    return (b.rows - a.rows) or (b.batch - a.batch)
+def _distance(a: Knobs, b: Knobs) -> int:
+    """The knobs of a scale grow together, so that any that differs tells the distance."""
+    return next((b[name] - a[name] for name in b if name in a and b[name] != a[name]), 0)
 
 
 def _workers(ledger: Ledger, moment: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memfit.model import EvidenceKind, Ledger, Readings
+from memfit.model import EvidenceKind, Ledger, Readings, phase_of
 
 # How far a row may be off, in thousandths, by how it is known. Runs of the same script differ by
 # about 1 % of their own peak; what is extrapolated differs more.
@@ -19,14 +19,26 @@ _FLOOR, _REHEARSED_FLOOR = 8 * 2**20, 6 * 2**20
 def upper_bytes(ledger: Ledger, readings: Readings) -> int:
     """The peak with every row at the far end of its spread."""
     bound = 0
+    unmatched = _unmatched(readings)
     floor = _REHEARSED_FLOOR if readings.rehearsed else _FLOOR
     for moment in ledger.moments:
         total = floor + _replay_spread(moment, readings)
+        total += unmatched if phase_of(moment) == "update" else 0
         for c in ledger.components:
             if c.alive_in(moment):
                 total += ledger.bytes_of(c) * (1000 + _SPREAD[c.evidence.kind]) // 1000
         bound = max(bound, total)
     return bound
+
+
+def _unmatched(readings: Readings) -> int:
+    """The part of an update whose growth with the batch is not known: it may be there once more.
+
+    A rehearsal has seen it.
+    """
+    if readings.rehearsed:
+        return 0
+    return round((1 - readings.matched_share) * readings.live.at(readings.unit))
 
 
 def _replay_spread(moment: str, readings: Readings) -> int:

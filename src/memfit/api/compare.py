@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memfit.errors import UsageError
 from memfit.model import Comparison, Forecast, Trace
 
+# What speaks of a run alone on the machine; all others say what was there at the time.
+_ALONE = ("plan", "sweep")
+
 
 def compare(before: Path | str, after: Path | str) -> Comparison:
     """Compare two files: recordings of `memfit run`, or JSON of `plan`, `explain` and others."""
     from memfit.analyses import compare as comparing
 
-    return comparing.compare(_result(Path(before)), _result(Path(after)))
+    (first, first_kind), (second, second_kind) = _result(Path(before)), _result(Path(after))
+    found = comparing.compare(first, second)
+    if (first_kind in _ALONE) == (second_kind in _ALONE):
+        return found
+    alone, there = (before, after) if first_kind in _ALONE else (after, before)
+    note = (
+        f"both are sums of PSS, but {alone} is of a run alone on the machine: where {there} was "
+        "read beside other processes that map the same libraries, it has only its part of them"
+    )
+    return replace(found, notes=(note,))
 
 
 def recorded(path: Path | str) -> tuple[Trace, Forecast]:
@@ -33,7 +46,8 @@ def outlook(trace: Trace) -> Forecast:
     return forecast(trace.readings, trace.limit.bytes if trace.limit else None)
 
 
-def _result(path: Path) -> tuple[str, int, dict[str, int]]:
+def _result(path: Path) -> tuple[tuple[str, int, dict[str, int]], str]:
+    """A result as its name, its peak and its rows, and the command that it is of."""
     from memfit.measure.record.recording import is_recording, load
 
     if not path.is_file():
@@ -42,9 +56,10 @@ def _result(path: Path) -> tuple[str, int, dict[str, int]]:
         trace = load(path)
         ledger, peak = trace.peak_ledger, trace.peak
         rows = [(c.name, ledger.bytes_of(c)) for c in ledger.components] if ledger else []
-        return str(path), peak.bytes if peak else 0, _rows(rows)
+        return (str(path), peak.bytes if peak else 0, _rows(rows)), "run"
     try:
-        return _from_json(path, json.loads(path.read_text(encoding="utf-8")))
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return _from_json(path, data), str(data.get("kind"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise UsageError(
             f"{path} is neither a recording nor a result: give a file of `memfit run`, or one "

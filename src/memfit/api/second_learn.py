@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from memfit.model import Ledger, Readings, RunSpec
+from memfit.model.job import Job, TargetKind
 
 FIRST = "the script calls learn() more than once; the first call needs the most of the first two"
 SECOND = (
@@ -19,24 +17,15 @@ UNSEEN = (
 )
 
 
-class Planned(NamedTuple):
-    """One learn() of a script: how to come to it, its facts, readings and ledger."""
-
-    job: dict[str, Any]
-    spec: RunSpec
-    readings: Readings
-    ledger: Ledger
-
-
-def learns_twice(job: Mapping[str, Any]) -> bool:
+def learns_twice(job: Job) -> bool:
     """Whether a second learn() is worth looking for."""
     from memfit.sources.script import learn_calls
 
-    return job["kind"] == "script" and learn_calls(Path(job["target"])) > 1
+    return job.kind is TargetKind.SCRIPT and learn_calls(Path(job.target)) > 1
 
 
-def notes(job: Mapping[str, Any]) -> tuple[str, ...]:
+def notes(job: Job) -> tuple[str, ...]:
     """What the script's text says beyond its first learn()."""
     from memfit.sources.script import notes
 
-    return notes(Path(job["target"])) if job["kind"] == "script" else ()
+    return notes(Path(job.target)) if job.kind is TargetKind.SCRIPT else ()

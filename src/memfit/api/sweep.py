@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 Watching = Callable[[SweepStep], None]
 
-# The share of this machine's memory that a measured program may take.
-_ROOM = 0.9
 _LARGEST = 2**40
-_KEPT = 1  # of runs that are kept; another where points have other fields
+_KEPT = 2  # of runs that are kept; another where points have other fields
 
 
 def sweep(
@@ -47,8 +45,10 @@ def sweep(
     """
     from memfit.analyses.capacity import default_hardware, parse_hardware
     from memfit.analyses.line import fit, largest
+    from memfit.measure.children import sandbox
     from memfit.measure.children.sweep_cache import SweepCache
     from memfit.measure.kernel import limits
+    from memfit.measure.kernel.proc import outside_note
     from memfit.model import Limit
 
     started = time.monotonic()
@@ -56,8 +56,8 @@ def sweep(
     runner = runner_of(target, command, knob, values)
     hardware = [parse_hardware(name) for name in on] or default_hardware()
     found = limits.memory_limit()
-    room = int(found.bytes * _ROOM)
-    used = Limit(bytes=room, source=f"{_ROOM:.0%} of {found.source}")
+    room = sandbox.room()
+    used = Limit(bytes=room, source=f"{sandbox.ROOM:.0%} of {found.source}")
     if limit is not None and limit < room:
         used = Limit(bytes=limit, source="--limit")
     settings = {"knob": knob, "limit": used.bytes, "timeout": timeout, "schema": _KEPT}
@@ -91,6 +91,7 @@ def sweep(
             break
     line = fit([(p.value, p.peak_bytes) for p in points if p.outcome is Outcome.DONE])
     ledger, notes = runner.plan(progress)
+    shared = max(points, key=lambda p: p.outside_bytes / max(1, p.peak_bytes))
     result = Sweep(
         command=tuple(command),
         target=str(target or ""),
@@ -101,7 +102,7 @@ def sweep(
         line=line,
         largest={h.name: (h.bytes, largest(line, h.bytes)) for h in hardware} if line else {},
         planned=_planned_largest(ledger, knob, hardware),
-        notes=notes,
+        notes=(*notes, *outside_note(shared.outside_bytes, shared.peak_bytes)),
         seconds=time.monotonic() - started,
     )
     kept.forget()

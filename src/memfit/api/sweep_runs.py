@@ -5,19 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from memfit.api.plan import Progress, error_of, job_of, plan, say
-from memfit.errors import MemfitError, NeverLearned, UsageError
+from memfit.api.child_errors import error_of
+from memfit.api.plan import Progress, plan, say
+from memfit.errors import MemfitError, UsageError
+from memfit.measure.children import sandbox
+from memfit.measure.survey.rehearsal import SECONDS
 from memfit.model import Ledger, Outcome, Point
+from memfit.model.job import Job, Look, Status, TargetKind
+from memfit.sources.target import SPEC, job_of
 
 UPDATES = 2
-_REHEARSAL_SECONDS = 20.0
 _NO_MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory", "bad_alloc")
 _KILLED = -9
-_SPEC = ".toml"
 
 
 class Runner(Protocol):
@@ -40,7 +43,7 @@ def runner_of(
     target: str | Path | None, command: Sequence[str], knob: str, values: Sequence[int]
 ) -> Runner:
     """Tell by what was given what is to be run."""
-    is_spec = target is not None and Path(target).suffix == _SPEC
+    is_spec = target is not None and Path(target).suffix == SPEC
     if target is not None and not (is_spec and command):
         return _Target(str(target), tuple(command), knob, values[0])
     if not command:
@@ -90,6 +93,7 @@ class _Command:
         return Point(
             value=value,
             peak_bytes=done.peak_bytes,
+            outside_bytes=done.outside_bytes,
             outcome=outcome,
             seconds=done.seconds,
             exit_code=done.exit_code,
@@ -114,49 +118,43 @@ class _Target:
         here = {"target": self.target, "args": self.args, "in": str(Path.cwd())}
         return {**here, **_files((self.target, *self.args))}
 
-    def _job(self, value: int) -> dict[str, Any]:
+    def _job(self, value: int) -> Job:
         hole = f"{{{self.knob}}}"
         args = [word.replace(hole, str(value)) for word in self.args]
         by_script = any(hole in word for word in self.args)
         job = job_of(self.target, args, None if by_script else {self.knob: value})
-        if job["kind"] != "spec" and not by_script:
-            job["knobs"] = {self.knob: value}
-        return {**job, "observe": UPDATES, "seconds": _REHEARSAL_SECONDS}
+        if job.kind is not TargetKind.SPEC and not by_script:
+            job = replace(job, knobs={self.knob: value})
+        return replace(job, look=Look.OBSERVE, updates=UPDATES, seconds=SECONDS)
 
     def run(
         self, value: int, *, memory: int, timeout: float, alive: Callable[[int], None]
     ) -> Point:
-        from memfit.measure.children import sandbox
-
-        job = self._job(value)
-        try:
-            answer = sandbox.run(job, timeout=timeout, memory=memory, alive=alive)
-        except NeverLearned as late:
-            return Point(
-                value=value,
-                peak_bytes=0,
-                outcome=Outcome.TIMED_OUT,
-                seconds=timeout,
-                said=late.output,
-            )
-        status, fields = answer.fields["status"], answer.fields
-        peaks = [answer.peak_bytes, *fields.get("peaks", {}).values()]
-        outcome = Outcome.DONE
-        if status == "no setting":
-            raise UsageError(self._lacking(fields["known"]))
-        if status == "over limit" or fields.get("code") == _KILLED:
-            outcome = Outcome.OUT_OF_MEMORY
-        elif status not in ("observed", "surveyed"):
-            outcome = _failed(f"{answer.output}\n{fields.get('output', '')}")
-            if outcome is Outcome.FAILED and value == self.smallest:
-                raise error_of(status, fields, answer.output, self.target)
-        said = fields.get("output", "") or answer.output
+        ended = sandbox.run(self._job(value), timeout=timeout, memory=memory, alive=alive)
+        answer = ended.answer
+        said = answer.output or ended.output
+        match answer.status:
+            case Status.OBSERVED | Status.REHEARSED:
+                outcome = Outcome.DONE
+            case Status.NO_SETTING:
+                raise UsageError(self._lacking(answer.settings))
+            case Status.TIMED_OUT:
+                outcome = Outcome.TIMED_OUT
+            case Status.OVER_LIMIT:
+                outcome = Outcome.OUT_OF_MEMORY
+            case Status.DIED if answer.exit_code == _KILLED:
+                outcome = Outcome.OUT_OF_MEMORY
+            case _:
+                outcome = _failed(f"{ended.output}\n{answer.output}")
+                if outcome is Outcome.FAILED and value == self.smallest:
+                    raise error_of(ended, self.target)
         return Point(
             value=value,
-            peak_bytes=max(peaks),
+            peak_bytes=max(ended.peak_bytes, *answer.peaks.values(), 0),
+            outside_bytes=ended.outside_bytes,
             outcome=outcome,
-            seconds=answer.seconds,
-            exit_code=fields.get("code"),
+            seconds=ended.seconds,
+            exit_code=answer.exit_code,
             said=said,
         )
 

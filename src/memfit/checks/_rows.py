@@ -25,8 +25,7 @@ def reserved(ledger: Ledger, rows: Iterable[Component]) -> int:
 
 def without(ledger: Ledger, *names: str) -> Ledger:
     """The ledger of the same run without some rows."""
-    kept = tuple(c for c in ledger.components if c.name not in names)
-    return Ledger(components=kept, knobs=ledger.knobs)
+    return ledger.with_rows(c for c in ledger.components if c.name not in names)
 
 
 def resized(ledger: Ledger, names: Iterable[str], change: Callable[[Size], Size]) -> Ledger:
@@ -39,4 +38,4 @@ def resized(ledger: Ledger, names: Iterable[str], change: Callable[[Size], Size]
         held = None if c.reserved is None else change(c.reserved)
         return replace(c, size=change(c.size), reserved=held)
 
-    return Ledger(components=tuple(map(changed, ledger.components)), knobs=ledger.knobs)
+    return ledger.with_rows(map(changed, ledger.components))

@@ -27,7 +27,7 @@ CODE = "MF002"
 
 
 def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
-    length = ledger.knobs.get("total_timesteps", 0)
+    length = ledger.knobs.get(ledger.length, 0)
 
     def peak(steps: int) -> int:
         return max(ledger.after(steps).values(), default=0)

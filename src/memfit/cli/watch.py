@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memfit.cli.output import parse_limit, parse_seconds
-from memfit.errors import MissingExtra
+from memfit.cli.output import (
+    Format,
+    FormatOption,
+    OutputOption,
+    check_output,
+    emit,
+    parse_limit,
+    parse_seconds,
+)
+from memfit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from memfit.api.watch import Watch
@@ -39,6 +48,8 @@ def watch(
     total: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Target: at most so much in total.")
     ] = None,
+    form: FormatOption = Format.TERMINAL,
+    output: OutputOption = None,
 ) -> None:
     """Watch the memory of processes, or of a recording that grows.
 
@@ -50,12 +61,15 @@ def watch(
     Examples:
       memfit watch 4711 --ram 15GiB --threads 30 --total 25GiB
       memfit watch night.db
-      memfit watch 4711 --once
+      memfit watch 4711 --once --format json -o frame.json
 
     Exit code 0: well. 2: bad usage or input. 3: with --once, a target is missed.
     """
     seconds = parse_seconds(every)
     limit_bytes = parse_limit(limit)
+    if not once and (form is not Format.TERMINAL or output is not None):
+        raise UsageError("--format and -o are for one frame: add --once")
+    check_output(output)
 
     from memfit.api import watch as api
     from memfit.model import Targets
@@ -65,18 +79,23 @@ def watch(
     )
     view = api.watch(targets or [], limit=limit_bytes, aims=aims)
     if once:
-        _print_once(view)
+        _print_once(view, form, output)
     elif sys.stdout.isatty() and sys.stdin.isatty():
         _full_screen(view, seconds)
     else:
         _lines(view, seconds)
 
 
-def _print_once(view: Watch) -> None:
+def _print_once(view: Watch, form: Format, output: Path | None) -> None:
     from memfit import render
 
     frame = view.frame()
-    render.to_terminal(render.frame_blocks(frame), sys.stdout)
+    emit(
+        form,
+        output,
+        blocks=lambda: render.frame_blocks(frame),
+        data=lambda: render.frame_json(frame),
+    )
     if any(not target.met for target in frame.targets):
         raise typer.Exit(_MISSED)
 

@@ -49,7 +49,7 @@ class FrameStrip:
         if given.shape != self.shape or not np.can_cast(given.dtype, self.dtype, "same_kind"):
             raise UsageError(
                 f"{name} is {given.dtype} {given.shape}, its space is {self.dtype} {self.shape}: "
-                "a changed observation space cannot be stacked. Mend what the env returns, or its "
+                "a changed observation space cannot be stacked. Fix what the env returns, or its "
                 "observation_space"
             )
         if self._end + times > self.rows:
@@ -169,14 +169,14 @@ def _each(tree: Any, obs: Any, name: str, do: Callable[[FrameStrip, Any, str], A
             found = sorted(obs) if isinstance(obs, dict) else type(obs).__name__
             raise UsageError(
                 f"{name} has {found}, its space has {sorted(tree)}: a changed observation space "
-                "cannot be stacked. Mend what the env returns, or its observation_space"
+                "cannot be stacked. Fix what the env returns, or its observation_space"
             )
         return {key: _each(part, obs[key], f"{name}[{key!r}]", do) for key, part in tree.items()}
     if isinstance(tree, tuple):
         if not isinstance(obs, tuple) or len(obs) != len(tree):
             raise UsageError(
                 f"{name} is no tuple of {len(tree)} parts, as its space is: a changed observation "
-                "space cannot be stacked. Mend what the env returns, or its observation_space"
+                "space cannot be stacked. Fix what the env returns, or its observation_space"
             )
         pairs = enumerate(zip(tree, obs, strict=True))
         return tuple(_each(part, own, f"{name}[{i}]", do) for i, (part, own) in pairs)

@@ -127,7 +127,7 @@ class NarrowObservation(
             if not isinstance(value, Mapping) or value.keys() != space.spaces.keys():
                 found = sorted(value) if isinstance(value, Mapping) else type(value).__name__
                 raise UsageError(
-                    f"{name} has {found}, its space has {sorted(space.spaces)}: mend what the env "
+                    f"{name} has {found}, its space has {sorted(space.spaces)}: fix what the env "
                     "returns, or its observation_space"
                 )
             return {
@@ -140,7 +140,7 @@ class NarrowObservation(
         if given.shape != space.shape or given.dtype.kind not in "iufb":
             raise UsageError(
                 f"{name} is {given.dtype} {given.shape}, its space is {space.dtype} "
-                f"{space.shape}: mend what the env returns, or its observation_space"
+                f"{space.shape}: fix what the env returns, or its observation_space"
             )
         with np.errstate(all="ignore"):
             small = given.astype(self.dtypes[name])

@@ -22,6 +22,8 @@ ALWAYS = ("start", "build", "rollout", "update", "evaluate", "save")
 BUILT = ALWAYS[1:]
 TRAINING = ALWAYS[2:]
 
+IMPORTED = "a child that only imports the run's libraries (PSS, as if alone on the machine)"
+
 Part = tuple[str, Kind, Slope, Evidence]
 
 
@@ -51,7 +53,7 @@ def only(component: Component, phases: set[str]) -> Component:
 def base_rows(*, imports: int, built: int, used: int, where: str) -> Iterator[Component]:
     """The interpreter and its libraries: imports, what building loads, and first use."""
     for name, size, phases, evidence in (
-        ("imports", imports, ALWAYS, "a child that only imports the run's libraries (PSS)"),
+        ("imports", imports, ALWAYS, IMPORTED),
         ("build", built, BUILT, f"{where}, less the rows named here"),
         (
             "first_use",

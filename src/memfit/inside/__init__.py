@@ -4,7 +4,8 @@ Standard library only, and nothing else of memfit: every Python below `memfit ru
 by their path, under the name `_memfit_inside`, whether memfit is installed there or not. numpy and
 torch are used where they are loaded already, never imported.
 
-A request is one line of JSON, `{"want": "holders", "duplicates": true, "seconds": 2.0}`; `want` may
+A request is one line of JSON, `{"want": "holders", "duplicates": true, "seconds": 2.0, "roles":
+{"stable_baselines3.VecEnv": "vector env"}}`; `want` may
 also be `"pools"` (no walk) or `"alive"`. The answer is one JSON document:
 
     schema            1

@@ -40,12 +40,20 @@ def answer(request: dict[str, Any], *, stop: Callable[[], bool]) -> dict[str, An
     return found
 
 
+def _roles(request: dict[str, Any]) -> dict[str, str]:
+    """What the one who asks says of classes: `package.Class` to what it is in a training."""
+    told = request.get("roles")
+    if not isinstance(told, dict):
+        return {}
+    return {str(name): str(role) for name, role in told.items()}
+
+
 def _holders(request: dict[str, Any], pace: Pace) -> dict[str, Any]:
     from .holders import array_rows, python_rows  # noqa: TID252
     from .walk_phases import WholeWalk  # noqa: TID252
 
     before = _resident()
-    sweep = WholeWalk(pace)
+    sweep = WholeWalk(pace, _roles(request))
     try:
         sweep.run()
         found: dict[str, Any] = {"arrays": array_rows(sweep), "python": python_rows(sweep)}

@@ -29,18 +29,15 @@ _LEAVES = (
 )
 
 # Classes that matter to a training, by name and package, wherever they stand in the ancestry.
+# Those of RL libraries are told with each request.
 _ROLES = {
-    ("VecEnv", "stable_baselines3"): "vector env",
-    ("VectorEnv", "gymnasium"): "vector env",
-    ("VectorEnv", "gym"): "vector env",
-    ("Wrapper", "gymnasium"): "wrapper",
-    ("Wrapper", "gym"): "wrapper",
-    ("VecEnvWrapper", "stable_baselines3"): "vector wrapper",
-    ("VectorWrapper", "gymnasium"): "vector wrapper",
-    ("BaseAlgorithm", "stable_baselines3"): "algorithm",
-    ("BaseCallback", "stable_baselines3"): "callback",
-    ("Optimizer", "torch"): "optimizer",
-    ("Module", "torch"): "module",
+    "gymnasium.VectorEnv": "vector env",
+    "gym.VectorEnv": "vector env",
+    "gymnasium.Wrapper": "wrapper",
+    "gym.Wrapper": "wrapper",
+    "gymnasium.VectorWrapper": "vector wrapper",
+    "torch.Optimizer": "optimizer",
+    "torch.Module": "module",
 }
 
 
@@ -49,7 +46,7 @@ class ObjectKind:
 
     __slots__ = ("form", "header", "holds", "name", "package", "role", "sizer", "type")
 
-    def __init__(self, kind: type, arrays: dict[str, Any]) -> None:
+    def __init__(self, kind: type, arrays: dict[str, Any], roles: dict[str, str]) -> None:
         ancestors = _mro(kind)
         self.type = kind
         self.name = _name(kind)
@@ -61,7 +58,7 @@ class ObjectKind:
         data = self.form in DATA
         self.sizer = object.__sizeof__ if data else _sizer(ancestors)
         self.holds = self.form not in ("leaf", *DATA)
-        self.role = _role(ancestors) if self.form in ("object", "dict", "list") else ""
+        self.role = _role(ancestors, roles) if self.form in ("object", "dict", "list") else ""
 
     def size(self, thing: object) -> int:
         """Bytes of the object itself, as its allocator sees them."""
@@ -69,10 +66,11 @@ class ObjectKind:
 
 
 class Kinds(dict[type, ObjectKind]):
-    """The kinds of all types met so far."""
+    """The kinds of all types met so far; `roles` are those of more classes, by package and name."""
 
-    def __init__(self) -> None:
+    def __init__(self, roles: dict[str, str] | None = None) -> None:
         super().__init__()
+        self.roles = {**_ROLES, **(roles or {})}
         self.arrays = {
             name: found
             for name, module, path in (
@@ -86,7 +84,7 @@ class Kinds(dict[type, ObjectKind]):
         }
 
     def __missing__(self, kind: type) -> ObjectKind:
-        found = self[kind] = ObjectKind(kind, self.arrays)
+        found = self[kind] = ObjectKind(kind, self.arrays, self.roles)
         return found
 
 
@@ -186,11 +184,11 @@ _FORMS: tuple[tuple[type, str], ...] = (
 )
 
 
-def _role(ancestors: tuple[type, ...]) -> str:
+def _role(ancestors: tuple[type, ...], roles: dict[str, str]) -> str:
     for ancestor in ancestors:
         module = _names(ancestor).get("__module__")
         if type(module) is str:
-            role = _ROLES.get((_name(ancestor), module.partition(".")[0]))
+            role = roles.get(f"{module.partition('.')[0]}.{_name(ancestor)}")
             if role:
                 return role
     return ""

@@ -33,9 +33,9 @@ Queue = list[tuple[Any, Node]]
 class Walk:
     """What was found: a tree of holders, and the memory blocks of arrays and tensors."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, roles: dict[str, str] | None = None) -> None:
         self.pace = pace
-        self.kinds = Kinds()
+        self.kinds = Kinds(roles)
         self.tree = Tree()
         self.blocks = ArrayBlocks(self.kinds, self.tree)
         self.seen = SeenAddresses()

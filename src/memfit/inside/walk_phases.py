@@ -31,8 +31,8 @@ _UNSHARED = ("function", "class", "module", "leaf", "code", *DATA, "skip")
 class WholeWalk(Walk):
     """A walk over the whole process."""
 
-    def __init__(self, pace: Pace) -> None:
-        super().__init__(pace)
+    def __init__(self, pace: Pace, roles: dict[str, str] | None = None) -> None:
+        super().__init__(pace, roles)
         self.stacks: dict[str, list[Any]] = {}
         self.complete = True
 

@@ -1,13 +1,14 @@
 """The nouns of memfit: sizes, components, ledgers, run specs and plans. Standard library only."""
 
 from memfit.model.comparison import Changed, Comparison
-from memfit.model.demo import Compared, Demo, SystemDemo, SystemRun
+from memfit.model.demo import Compared, Demo, DemoVariant, SystemDemo, SystemRun
 from memfit.model.evidence import Evidence, EvidenceKind
 from memfit.model.explanation import (
     Explanation,
     Grown,
     HeldArrays,
     HeldObjects,
+    HeldReadings,
     Holder,
     Inside,
     Layer,
@@ -52,6 +53,7 @@ __all__ = [
     "Component",
     "Crossing",
     "Demo",
+    "DemoVariant",
     "Event",
     "EventKind",
     "Evidence",
@@ -65,6 +67,7 @@ __all__ = [
     "Growth",
     "HeldArrays",
     "HeldObjects",
+    "HeldReadings",
     "Holder",
     "Inside",
     "Kind",

@@ -27,6 +27,7 @@ class Comparison:
     before_bytes: int
     after_bytes: int
     rows: tuple[Changed, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from memfit.model.plan import Plan
 from memfit.model.sweep import Line
@@ -28,6 +28,21 @@ class Demo:
     peak: Compared
     updates: int
     seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoVariant:
+    """One way of a reference system to train: its spec, its command line, and the sizes to show.
+
+    `{value}` in the options is the size; `knobs` are other settings of the spec that they change.
+    """
+
+    name: str
+    spec: str
+    knob: str
+    options: Sequence[str]
+    values: Sequence[int]
+    knobs: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

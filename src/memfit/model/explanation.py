@@ -189,6 +189,27 @@ class Holder:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeldReadings:
+    """The readings of one process, in turn: its private memory, and what of it had a holder.
+
+    The one that left the least without a holder was `kept`.
+    """
+
+    pid: int
+    named: tuple[int, ...]
+    private: tuple[int, ...]
+    kept: int = 0
+
+    @property
+    def held_shares(self) -> tuple[float, ...]:
+        return tuple(map(_share, self.named, self.private))
+
+
+def _share(named: int, private: int) -> float:
+    return min(1.0, named / max(1, private))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Inside:
     """What the processes themselves told: holders, repeated data, and what telling cost."""
 
@@ -198,8 +219,26 @@ class Inside:
     held_share: float
     seconds: float
     longest_hold_seconds: float
+    readings: tuple[HeldReadings, ...] = ()
     pools: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def taken(self) -> int:
+        """How many readings of its processes were taken."""
+        return sum(len(r.named) for r in self.readings)
+
+    @property
+    def dropped(self) -> int:
+        """How many of them were dropped for another."""
+        return self.taken - len(self.readings)
+
+    @property
+    def first_held_share(self) -> float:
+        """What `held_share` would be, had the first reading of each process been kept."""
+        return _share(
+            sum(r.named[0] for r in self.readings), sum(r.private[0] for r in self.readings)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from memfit.model.size import Size, const, knob
+from memfit.model.size import Size, ceil_div, const, knob, maximum, minimum
 
 _LONGEST = 200
 _ADVICE = "write whole numbers and knobs joined by + - * //, such as 'agents * steps'"
+_CALLS = {"max": maximum, "min": minimum, "ceil_div": ceil_div}
 
 
 def parse_size(text: int | str, knobs: Collection[str]) -> Size:
@@ -33,7 +34,7 @@ def names_in(text: int | str) -> Iterator[str]:
     """The names in an expression, in the order in which they stand there."""
     if isinstance(text, str):
         tree = ast.parse(text.strip(), mode="eval")
-        names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        names = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id not in _CALLS]
         yield from (n.id for n in sorted(names, key=lambda n: n.col_offset))
 
 
@@ -56,4 +57,8 @@ def _size(node: ast.expr, knobs: Collection[str]) -> Size:
                 return left * right
             case ast.FloorDiv():
                 return left // right
+    if isinstance(node, ast.Call) and (call := _CALLS.get(ast.unparse(node.func))):
+        if len(node.args) != 2 or node.keywords:
+            raise ValueError(f"{ast.unparse(node)!r} needs two sizes: {_ADVICE}")
+        return call(*(_size(argument, knobs) for argument in node.args))
     raise ValueError(f"{ast.unparse(node)!r} cannot stand in a size: {_ADVICE}")

@@ -1,4 +1,4 @@
-"""What a check found, and what would mend it."""
+"""What a check found, and what would fix it."""
 
 from __future__ import annotations
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
 from memfit.model.evidence import Evidence
 from memfit.model.phase import PHASES, phase_of
-from memfit.model.size import Knobs, Size, compile_sizes, total
+from memfit.model.size import Knobs, Size, compile_sizes, const, total
 
 
 class Kind(StrEnum):
@@ -77,10 +77,16 @@ class Peak:
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """Components under one set of knob values."""
+    """Components under one set of knob values.
+
+    `length` is the knob that says after how many environment steps the run ends, `first_update`
+    after how many of them updates begin.
+    """
 
     components: tuple[Component, ...]
     knobs: Mapping[str, int] = field(default_factory=dict)
+    length: str = ""
+    first_update: Size = field(default_factory=lambda: const(0))
 
     @cached_property
     def moments(self) -> tuple[str, ...]:
@@ -120,13 +126,14 @@ class Ledger:
         Buffers have been filled so far. Updates begin when there is enough to learn from;
         evaluating and saving are taken to begin then too.
         """
-        knobs = self.knobs
-        first = knobs.get("n_steps", 0) * knobs.get("n_envs", 0)
-        if "learning_starts" in knobs:
-            first = knobs["learning_starts"] + 1
-        then = self.at(total_timesteps=steps).moment_bytes
+        first = self.first_update.evaluate(self.knobs)
+        then = self.at(**{self.length: steps}).moment_bytes if self.length else self.moment_bytes
         early = ("start", "build", "rollout")
         return {m: n for m, n in then.items() if steps >= first or phase_of(m) in early}
+
+    def with_rows(self, components: Iterable[Component]) -> Ledger:
+        """The same run with other rows."""
+        return replace(self, components=tuple(components))
 
     def bytes_of(self, component: Component) -> int:
         return component.size.evaluate(self.knobs)

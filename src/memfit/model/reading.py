@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,56 +22,59 @@ NO_SLOPE = Slope(fixed=0, per_unit=0)
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerReading:
-    """Subprocess workers (PSS): what one more costs, and what they have in common."""
+    """Worker processes: what one more costs, and what they have in common.
+
+    Where they run several envs each, `envs` is how many they run together, and one of these costs
+    `env_bytes` beside what a worker has anyway.
+    """
 
     started: int
     each_bytes: int
     shared_bytes: int
+    envs: int = 0
+    env_bytes: int = 0
 
     @property
     def started_bytes(self) -> int:
-        return self.started * self.each_bytes + self.shared_bytes
+        own = self.started * self.each_bytes + self.envs * self.env_bytes
+        return own + self.shared_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsed:
-    """A rehearsal's measured peaks by moment, at a batch and a number of buffer rows."""
+    """A rehearsal's measured peaks by phase, at some values of the knobs that scale the run."""
 
-    batch: int
-    rows: int
+    knobs: Mapping[str, int]
     moments: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Readings:
-    """Resident bytes (PSS of the child's process tree) at the stages of a survey.
+    """Resident bytes of the child's process tree at the stages of a survey.
 
-    `stopped` is read where the run would begin to learn, `reset` after the env was reset and
-    stepped a little, `warm` after a small update. `growth` is what the run's own sequence of
-    allocations adds to `warm` at full size, moment by moment, when it is replayed through this
-    machine's malloc; `live` is the most of it that is alive at once. Both are lines in the
-    update's `batch`; `graph` is what one sample of a rollout that records gradients keeps;
-    `growth_spread` is how far single replays went beyond their mean. `retained` is what malloc
-    held free at `warm`.
-    `seen` is the growth of an update at the run's own batch size, where one was
-    cheap enough to run. `assumed` says that no update could be run and `live` is a guess.
+    `stopped` is read where the run would begin to learn, `warm` after a small update. `growth` is
+    what the run's own sequence of allocations adds to `warm` at full size, moment by moment, when
+    it is replayed through this machine's malloc: a line in the run's `unit`, the samples by which
+    it grows. `live` is the most of it that is alive at once, a line in the samples of a minibatch;
+    `graph` is what one sample of a rollout that records gradients keeps; `growth_spread` is how
+    far single replays went beyond their mean. `matched_share` is the share of an update's
+    allocated bytes whose growth with the batch is known. `retained` is what malloc held free at
+    `warm`. `seen` is the growth of an update at the run's own size, where one was cheap enough to
+    run. `assumed` says that no update could be run and `live` is a guess.
     """
 
     stopped: int
-    reset: int
     warm: int
-    batch: int
+    unit: int
     base: int = 0
     retained: int = 0
     seen: int = 0
-    whole_rollout: bool = False
-    flattened: bool = False
     matched_share: float = 1.0
     assumed: bool = False
     activations: Slope | None = None
     live: Slope = NO_SLOPE
     gather: Slope = NO_SLOPE
-    graph: Slope = Slope(fixed=0, per_unit=0)
+    graph: Slope = NO_SLOPE
     growth: Mapping[str, Slope] = field(default_factory=dict)
     growth_spread: Mapping[str, int] = field(default_factory=dict)
     env_each: int = 0
@@ -82,25 +84,3 @@ class Readings:
     evaluate_bytes: int = 0
     rehearsed: tuple[Rehearsed, ...] = ()
     notes: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Readings:
-        """The readings that `dataclasses.asdict` and JSON took apart."""
-
-        def slope(value: Any) -> Slope | None:
-            return None if value is None else Slope(**value)
-
-        workers = data.get("workers")
-        return cls(
-            **{
-                **data,
-                "activations": slope(data.get("activations")),
-                "live": slope(data["live"]),
-                "gather": slope(data["gather"]),
-                "graph": slope(data.get("graph", {"fixed": 0, "per_unit": 0})),
-                "growth": {name: Slope(**line) for name, line in data["growth"].items()},
-                "workers": None if workers is None else WorkerReading(**workers),
-                "rehearsed": tuple(Rehearsed(**r) for r in data.get("rehearsed", ())),
-                "notes": tuple(data.get("notes", ())),
-            }
-        )

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+
+from memfit.model.evidence import EvidenceKind
+from memfit.model.ledger import Place
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArraySpec:
     """An array that the run holds: its shape may name knobs (`("n_steps", "n_envs", 84, 84)`).
 
-    `name` is its path in the run (`rollout_buffer.observations`); `lazy` says that its pages are
-    zeroed by the kernel and become resident only when they are written. The rest is told by run
-    specs: what it is, when it is alive, how many of its rows are ever written, and of how many
-    separate blocks it consists; in these, and in their shapes, entries may be expressions.
+    `name` is its path in the run (`rollout_buffer.observations`); `kind` says what it is, `phases`
+    when it is alive, `filled` how many of its rows are ever written, `pieces` of how many separate
+    blocks it consists. These, and entries of the shape, may be expressions over the run's knobs.
+    In the moment `copied_in` it is copied as a whole, and the first copy goes; an array that is
+    alive in that moment alone stands for such copies. `mapped` says that it has mappings of its
+    own, which are filled and stay. `evidence` and `where` are what says so.
     """
 
     name: str
     shape: tuple[int | str, ...]
     dtype: str
     itemsize: int
-    lazy: bool = True
     kind: str = "buffer"
     phases: tuple[str, ...] = ()
     filled: int | str | None = None
     pieces: int | str = 1
+    copied_in: str = ""
+    mapped: bool = False
+    place: Place = Place.MAIN
+    evidence: EvidenceKind = EvidenceKind.DERIVED
+    where: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,23 +87,32 @@ class CallbackSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateSpec:
-    """How a plain torch run updates; sizes are expressions over its knobs.
+    """How a run updates; sizes are expressions over its knobs.
 
-    `batch` is what one update learns from, `minibatch` what one step of it takes, `rollout` the
-    samples of one rollout step and `steps` how many of these there are.
+    `batch` is what one update learns from, `minibatch` what goes through the networks at once.
+    `rollout` are the samples of one step of a rollout that goes through the networks, `steps` how
+    many of these there are; `iterations` is how often the run collects and updates, 0 where that
+    is without end. `moment` is the moment in which minibatches are alive.
     """
 
-    batch: int | str
-    minibatch: int | str
+    batch: int | str = 1
+    minibatch: int | str = 1
     rollout: int | str = 0
     steps: int | str = 0
+    iterations: int | str = 0
     records_gradients: bool = False
     keeps_last_graph: bool = False
+    moment: str = "update"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """One training run: algorithm, knobs, arrays, networks, vector env and callbacks."""
+    """One training run: algorithm, knobs, arrays, networks, vector env and callbacks.
+
+    `scale` are the knobs by which the run is made smaller or larger as a whole, at its own size.
+    `length` is the knob that says after how many environment steps it ends, `first_update` after
+    how many of them updates begin.
+    """
 
     library: str
     version: str
@@ -109,36 +126,11 @@ class RunSpec:
     networks: tuple[NetworkSpec, ...] = ()
     vec_env: VecEnvSpec | None = None
     callbacks: tuple[CallbackSpec, ...] = ()
-    update: UpdateSpec | None = None
+    update: UpdateSpec = UpdateSpec()
+    scale: Mapping[str, int] = field(default_factory=dict)
+    length: str = ""
+    first_update: int | str = 0
     buffer: str = ""
     device: str = "cpu"
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> RunSpec:
-        """The spec that `dataclasses.asdict` and JSON took apart."""
-
-        def arrays(name: str) -> tuple[ArraySpec, ...]:
-            return tuple(
-                ArraySpec(**{**a, "shape": tuple(a["shape"]), "phases": tuple(a["phases"])})
-                for a in data[name]
-            )
-
-        update = data.get("update")
-        vec_env = data["vec_env"]
-        if vec_env is not None:
-            vec_env = VecEnvSpec(**{**vec_env, "wrappers": tuple(vec_env["wrappers"])})
-        return cls(
-            **{
-                **data,
-                "observation": arrays("observation"),
-                "arrays": arrays("arrays"),
-                "windows": tuple(WindowSpec(**w) for w in data.get("windows", ())),
-                "networks": tuple(NetworkSpec(**n) for n in data["networks"]),
-                "vec_env": vec_env,
-                "callbacks": tuple(CallbackSpec(**c) for c in data["callbacks"]),
-                "update": None if update is None else UpdateSpec(**update),
-                "notes": tuple(data["notes"]),
-            }
-        )

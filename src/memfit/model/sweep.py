@@ -18,7 +18,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One value of the setting: what the run's tree held at the most."""
+    """One value of the setting: what the run's tree held at the most, as if alone on the machine.
+
+    `outside_bytes` of that are other processes' part of library pages that they share with it.
+    """
 
     value: int
     peak_bytes: int
@@ -27,6 +30,7 @@ class Point:
     exit_code: int | None = None
     said: str = ""
     planned_bytes: int | None = None
+    outside_bytes: int = 0
 
     @property
     def bytes_each(self) -> int:

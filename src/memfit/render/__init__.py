@@ -11,7 +11,7 @@ from memfit.render.plan_json import plan_json
 from memfit.render.sweep import sweep_blocks, sweep_json, sweep_line
 from memfit.render.terminal import to_terminal
 from memfit.render.trace import forecast_text, live_line, trace_blocks, trace_json, trace_summary
-from memfit.render.watch import frame_blocks, frame_line
+from memfit.render.watch import frame_blocks, frame_json, frame_line
 
 __all__ = [
     "Bar",
@@ -30,6 +30,7 @@ __all__ = [
     "explain_json",
     "forecast_text",
     "frame_blocks",
+    "frame_json",
     "frame_line",
     "live_line",
     "plan_blocks",

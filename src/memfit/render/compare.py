@@ -15,17 +15,11 @@ _ROWS = 30
 def compare_blocks(comparison: Comparison) -> list[Block]:
     """The totals, and the rows that changed most."""
     grew = comparison.bytes > 0
-    word = "grew" if grew else "shrank"
-    text = (
-        f"{comparison.after} {word} by {format_bytes(abs(comparison.bytes))} "
-        f"({comparison.share:+.1%}) against {comparison.before}: "
-        f"{format_bytes(comparison.before_bytes)}, now {format_bytes(comparison.after_bytes)}"
-    )
     rows = tuple(
         (r.name, format_bytes(r.bytes), format_bytes(r.before), format_bytes(r.after))
         for r in comparison.rows[:_ROWS]
     )
-    blocks: list[Block] = [Text(text=text, tone=Tone.BAD if grew else Tone.GOOD)]
+    blocks: list[Block] = [Text(text=_totals(comparison), tone=Tone.BAD if grew else Tone.GOOD)]
     if rows:
         blocks += [
             Heading(text="What changed"),
@@ -41,7 +35,19 @@ def compare_blocks(comparison: Comparison) -> list[Block]:
         ]
     if more := len(comparison.rows) - len(rows):
         blocks.append(Text(text=f"and {more:,} rows with smaller changes", tone=Tone.MUTED))
-    return blocks
+    return blocks + [Text(text=f"note: {note}", tone=Tone.MUTED) for note in comparison.notes]
+
+
+def _totals(comparison: Comparison) -> str:
+    now = format_bytes(comparison.after_bytes)
+    if not comparison.bytes:
+        return f"{comparison.after} needs as much as {comparison.before}: {now}"
+    word = "grew" if comparison.bytes > 0 else "shrank"
+    return (
+        f"{comparison.after} {word} by {format_bytes(abs(comparison.bytes))} "
+        f"({comparison.share:+.1%}) against {comparison.before}: "
+        f"{format_bytes(comparison.before_bytes)}, now {now}"
+    )
 
 
 def compare_json(comparison: Comparison) -> dict[str, Any]:
@@ -59,4 +65,5 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
             {"name": r.name, "before_bytes": r.before, "after_bytes": r.after, "bytes": r.bytes}
             for r in comparison.rows
         ],
+        "notes": list(comparison.notes),
     }

@@ -112,9 +112,8 @@ def _ledger(explanation: Explanation) -> list[Block]:
     ]
     if small:
         amount = format_bytes(sum(ledger.bytes_of(c) for c in small))
-        blocks.append(
-            Text(text=f"and {len(small)} smaller rows, together {amount}", tone=Tone.MUTED)
-        )
+        rows = f"{len(small)} smaller rows, together" if len(small) > 1 else "one smaller row of"
+        blocks.append(Text(text=f"and {rows} {amount}", tone=Tone.MUTED))
     return blocks
 
 
@@ -184,6 +183,7 @@ def _inside(inside: Inside) -> list[Block]:
             f"{1000 * inside.longest_hold_seconds:.0f} ms at a time",
             tone=Tone.MUTED,
         ),
+        Text(text=_readings(inside), tone=Tone.MUTED),
     ]
     if inside.repeated:
         blocks += [
@@ -202,6 +202,19 @@ def _inside(inside: Inside) -> list[Block]:
         ]
     blocks += [Text(text=note, tone=Tone.MUTED) for note in inside.notes]
     return blocks
+
+
+def _readings(inside: Inside) -> str:
+    """How often it was read for that, and what the first reading would have said."""
+    count = len(inside.readings)
+    whole = "one process" if count == 1 else f"{count} processes"
+    if not inside.dropped:
+        return f"{whole} read once, no reading dropped"
+    return (
+        f"{whole} read {inside.taken} times in all, {inside.dropped} of these readings dropped for "
+        f"one that leaves less without a holder: {inside.first_held_share:.1%} had one in the "
+        f"first, {inside.held_share:.1%} in what is kept"
+    )
 
 
 def _processes(explanation: Explanation) -> list[Block]:

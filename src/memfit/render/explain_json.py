@@ -80,6 +80,19 @@ def _inside(inside: Inside) -> dict[str, Any]:
         "held_share": round(inside.held_share, 6),
         "seconds": round(inside.seconds, 3),
         "longest_hold_seconds": round(inside.longest_hold_seconds, 6),
+        "readings": {
+            "taken": inside.taken,
+            "dropped": inside.dropped,
+            "first_held_share": round(inside.first_held_share, 6),
+            "processes": [
+                {
+                    "pid": r.pid,
+                    "held_shares": [round(share, 6) for share in r.held_shares],
+                    "kept": r.kept,
+                }
+                for r in inside.readings
+            ],
+        },
         "pids": list(inside.asked),
         "pools": dict(inside.pools),
         "holders": [

@@ -128,20 +128,25 @@ def trace_json(trace: Trace, forecast: Forecast) -> dict[str, Any]:
         "seconds": trace.seconds,
         "components": [component_json(ledger, c) for c in ledger.components] if ledger else [],
         "holders": [{"holder": h, "bytes": amount} for h, amount in trace.holders.items()],
-        "forecast": {
-            "growth": forecast.growth.value,
-            "bytes_per_second": round(forecast.bytes_per_second, 1),
-            "ends_at_bytes": forecast.ends_at_bytes,
-            "reaches_limit_at": forecast.reaches_limit_at,
-            "low": forecast.low,
-            "high": forecast.high,
-            "step": forecast.step,
-        },
+        "forecast": forecast_json(forecast),
         "events": [
             {"seconds": e.seconds, "kind": e.kind.value, "text": e.text, "bytes": e.bytes}
             for e in trace.events
         ],
         "readings": [[r.seconds, r.bytes] for r in trace.readings],
+    }
+
+
+def forecast_json(forecast: Forecast) -> dict[str, Any]:
+    """How it goes on, for programs; times are seconds from the run's start."""
+    return {
+        "growth": forecast.growth.value,
+        "bytes_per_second": round(forecast.bytes_per_second, 1),
+        "ends_at_bytes": forecast.ends_at_bytes,
+        "reaches_limit_at": forecast.reaches_limit_at,
+        "low": forecast.low,
+        "high": forecast.high,
+        "step": forecast.step,
     }
 
 

@@ -1,12 +1,14 @@
-"""A frame of a live view: as blocks, as one line, and as the text of its panels."""
+"""A frame of a live view: as blocks, as JSON, as one line, and as the text of its panels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from memfit.model import Frame, Growth, Reading
 from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
-from memfit.render.trace import forecast_text
+from memfit.render.component_json import SCHEMA
+from memfit.render.trace import forecast_json, forecast_text
 from memfit.units import format_bytes
 
 _ROWS = 12
@@ -62,6 +64,31 @@ def frame_blocks(frame: Frame, width: int = 60) -> list[Block]:
             ),
         ]
     return blocks
+
+
+def frame_json(frame: Frame) -> dict[str, Any]:
+    """What `memfit watch --once --format json` prints."""
+    return {
+        "schema": SCHEMA,
+        "kind": "watch",
+        "title": frame.title,
+        "pss_bytes": frame.bytes,
+        "limit_bytes": frame.limit.bytes,
+        "limit_source": frame.limit.source,
+        "fits": frame.bytes <= frame.limit.bytes,
+        "ended": frame.ended,
+        "components": [{"name": name, "bytes": amount} for name, amount in frame.rows],
+        "processes": [
+            {"pid": p.pid, "name": p.name, "pss_bytes": p.bytes, "threads": p.threads}
+            for p in frame.processes
+        ],
+        "targets": [
+            {"name": t.name, "wanted": t.wanted, "found": t.found, "met": t.met}
+            for t in frame.targets
+        ],
+        "forecast": forecast_json(frame.forecast),
+        "readings": [[r.seconds, r.bytes] for r in frame.readings],
+    }
 
 
 def frame_line(frame: Frame) -> str:

@@ -23,6 +23,17 @@ def notes(path: Path) -> tuple[str, ...]:
     return (LEARNS_IN_A_LOOP,) if looped else ()
 
 
+def imports_of(path: Path) -> list[str]:
+    """The modules that a script imports anywhere; none where it cannot be read."""
+    found = []
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module)
+    return found
+
+
 def _parsed(path: Path) -> ast.AST:
     try:
         return ast.parse(path.read_bytes())

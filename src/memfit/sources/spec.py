@@ -1,4 +1,4 @@
-"""Read a run spec (`run.toml`): strict, and with messages that say which key to mend.
+"""Read a run spec (`run.toml`): strict, and with messages that say which key to fix.
 
 The schema is documented in docs/spec.md. What comes out are plain facts, so that the child process
 that builds the run needs no pydantic.
@@ -220,6 +220,9 @@ class HeldArray(Strict):
     phases: list[Phase] = Field(default=["build", "rollout", "update"], min_length=1)
     filled: Expression | None = None
     pieces: Expression = 1
+    place: Literal["main process", "workers", "shared memory"] = "main process"
+    evidence: Literal["assumed", "measured", "derived", "probed"] = "assumed"
+    where: str = Field(default="", max_length=200)
 
 
 class Update(Strict):
@@ -286,7 +289,7 @@ def _read(path: Path) -> dict[str, Any]:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         _check_plain(data)
     except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{path} is not valid TOML: {error}. Mend that line") from None
+        raise SpecError(f"{path} is not valid TOML: {error}. Fix that line") from None
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(path, error) from None
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What can be wrong with a run spec, said so that a person can mend it."""
+"""What can be wrong with a run spec, said so that a person can fix it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def explain(file: str, error: ValidationError, schema: type[BaseModel]) -> str:
     found = error.errors(include_url=False)
     lines = [f"{file}: {_explain_one(one, schema)}" for one in found[:_SHOWN]]
     if len(found) > _SHOWN:
-        lines.append(f"{file}: and {len(found) - _SHOWN} more; mend these first")
+        lines.append(f"{file}: and {len(found) - _SHOWN} more; fix these first")
     return "\n".join(lines)
 
 
@@ -274,6 +274,11 @@ def _array_problems(arrays: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         where = f"array[{i}] ({array['name']})"
         if array["name"] in names[:i]:
             yield f"{where}: that name is taken. Give each array its own"
+        if array["evidence"] != "assumed" and not array["where"]:
+            yield (
+                f"{where}: evidence {array['evidence']!r} says nothing of itself. Say in `where` "
+                "what it comes from, or leave `evidence` out"
+            )
         in_order = sorted(set(array["phases"]), key=PHASES.index)
         if array["phases"] != in_order:
             yield f"{where}: phases come once each and in their order. Write {in_order}"

@@ -1,9 +1,32 @@
 """Phases and steps of a training, told from inside it to the recording of its memory.
 
 `track()` for any program, `memfit.tracking.sb3.MemoryCallback` for stable-baselines3 and
-`memfit.tracking.gym.MemoryWrapper` for Gymnasium.
+`memfit.tracking.gym.MemoryWrapper` for Gymnasium; `tree_bytes()` and `peak_bytes()` for a program
+that only asks how much it holds, `memfit.tracking.guard` for one that has a limit to keep, and
+`memfit.tracking.side_by_side` for one that starts several.
 """
 
-from memfit.tracking.tracker import Tracker, track
+from __future__ import annotations
 
-__all__ = ["Tracker", "track"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+# Where each name lives; a program that only asks how much it holds loads no recorder.
+_WHERE = {
+    "Tracker": "tracker",
+    "track": "tracker",
+    "peak_bytes": "usage",
+    "peaks_below": "usage",
+    "tree_bytes": "usage",
+}
+__all__ = ["Tracker", "peak_bytes", "peaks_below", "track", "tree_bytes"]
+
+if TYPE_CHECKING:
+    from memfit.tracking.tracker import Tracker, track
+    from memfit.tracking.usage import peak_bytes, peaks_below, tree_bytes
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"memfit.tracking has no {name!r}")
+    return getattr(importlib.import_module(f"memfit.tracking.{_WHERE[name]}"), name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +17,31 @@ from memfit.measure.live.mapped_blocks import MappedBlocks
 from memfit.measure.live.numpy_arrays import data_of_arrays
 
 MIB = 2**20
+SIZE = 48 * MIB  # more than malloc ever keeps in a new process's heap
+
+# A process of its own: in one that has run for long, malloc may have so much to give without a
+# mapping.
+HOLD = """
+import sys
+import numpy as np
+array = np.zeros(int(sys.argv[1]), dtype=np.uint8)
+array[: round(float(sys.argv[2]) * array.nbytes)] = 3
+print(array.ctypes.data, flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def holding(filled: float) -> Iterator[tuple[int, list[Mapping], Pagemap, ProcessMemory]]:
+    """A process that holds one large array, part of it filled, and where that is."""
+    command = [sys.executable, "-c", HOLD, str(SIZE), str(filled)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        place = int(process.stdout.readline())
+        pages = Pagemap(process.pid)
+        with ProcessMemory(process.pid) as memory:
+            yield place, mappings(process.pid), pages, memory
+        pages.close()
 
 
 @contextmanager
@@ -46,32 +73,26 @@ def test_no_array_is_found_without_numpy() -> None:
 
 @pytest.mark.parametrize("filled", [0.0, 0.25, 1.0])
 def test_a_mapped_block_has_its_place_and_what_is_resident_of_it(filled: float) -> None:
-    array = np.zeros(48 * MIB, dtype=np.uint8)  # more than malloc ever keeps in its heap
-    array[: round(filled * array.nbytes)] = 1
-    place = array.ctypes.data
-    with own() as (maps, pages, memory):
+    with holding(filled) as (place, maps, pages, memory):
         found = MappedBlocks(maps, pages, memory).pointed_to(words(place, place, place + 64))
         ((start, size, resident),) = found
-    assert start <= place and place + array.nbytes <= start + size
+    assert start <= place and place + SIZE <= start + size
     # A huge page may be more than was asked for.
-    assert filled * array.nbytes <= resident <= filled * array.nbytes + 3 * MIB
+    assert filled * SIZE <= resident <= filled * SIZE + 3 * MIB
 
 
 def test_no_block_comes_twice() -> None:
-    array = np.ones(48 * MIB, dtype=np.uint8)
-    with own() as (maps, pages, memory):
+    with holding(1.0) as (place, maps, pages, memory):
         blocks = MappedBlocks(maps, pages, memory)
-        assert len(list(blocks.pointed_to(words(array.ctypes.data, array.ctypes.data)))) == 1
-        assert not list(blocks.pointed_to(words(array.ctypes.data)))
+        assert len(list(blocks.pointed_to(words(place, place)))) == 1
+        assert not list(blocks.pointed_to(words(place)))
 
 
 def test_what_points_elsewhere_finds_nothing() -> None:
-    array = np.full(48 * MIB, 3, dtype=np.uint8)
-    middle = array.ctypes.data + 24 * MIB
-    with own() as (maps, pages, memory):
+    with holding(1.0) as (place, maps, pages, memory):
         blocks = MappedBlocks(maps, pages, memory)
-        assert not list(blocks.pointed_to(words(0, 1, middle, 2**63, 2**64 - 1)))
-        assert not list(MappedBlocks([], pages, memory).pointed_to(words(array.ctypes.data)))
+        assert not list(blocks.pointed_to(words(0, 1, place + SIZE // 2, 2**63, 2**64 - 1)))
+        assert not list(MappedBlocks([], pages, memory).pointed_to(words(place)))
 
 
 def words(*values: int) -> np.ndarray:

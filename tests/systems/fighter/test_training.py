@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import re
 import signal
@@ -9,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,16 +21,25 @@ import numpy as np
 import pytest
 import torch
 from stable_baselines3 import PPO
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecFrameStack, VecTransposeImage
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import (
+    DummyVecEnv,
+    VecEnv,
+    VecFrameStack,
+    VecMonitor,
+    VecTransposeImage,
+    is_vecenv_wrapped,
+)
 
+from memfit.dropins import LightVecEnv, MicroBatchPPO
 from memfit.errors import UsageError
+from memfit.measure.kernel.proc import descendants
 from memfit.systems.fighter.__main__ import arguments, main, steps_of
 from memfit.systems.fighter.env import FighterEnv
-from memfit.systems.fighter.fitted import buffer_of
-from memfit.systems.fighter.micro_ppo import MicroPPO
+from memfit.systems.fighter.fitted import BUFFERS, light_env
 from memfit.systems.fighter.rom.build import CARTRIDGE
 from memfit.systems.fighter.settings import EP_LENGTH, SAVE_FREQ, Game, Settings
-from memfit.systems.fighter.vec_env import LightVecEnv, light_env
+from memfit.systems.fighter.training import Progress, check_game
 
 SMALL = [
     "--n-steps",
@@ -54,58 +66,6 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def cart_pole(kind: type[PPO], **more: Any) -> PPO:
-    env = DummyVecEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
-    return kind(
-        "MlpPolicy", env, n_steps=32, batch_size=16, n_epochs=3, seed=1, device="cpu", **more
-    )
-
-
-def learned(model: PPO) -> list[torch.Tensor]:
-    model.learn(128)
-    return [parameter.detach().clone() for parameter in model.policy.parameters()]
-
-
-def test_a_minibatch_in_one_piece_is_the_librarys_to_the_bit() -> None:
-    for one, two in zip(
-        learned(cart_pole(PPO, ent_coef=0.01)),
-        learned(cart_pole(MicroPPO, ent_coef=0.01, micro_batch=16)),
-        strict=True,
-    ):
-        assert torch.equal(one, two)
-
-
-@pytest.mark.parametrize("size", [1, 3, 8])
-def test_pieces_learn_what_the_whole_learns(size: int) -> None:
-    for one, two in zip(
-        learned(cart_pole(PPO)), learned(cart_pole(MicroPPO, micro_batch=size)), strict=True
-    ):
-        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
-
-
-def test_no_more_than_a_piece_goes_through_the_network() -> None:
-    model = cart_pole(MicroPPO, micro_batch=5)
-    sizes = []
-    evaluate = model.policy.evaluate_actions
-
-    def watched(observations: torch.Tensor, actions: torch.Tensor) -> Any:
-        sizes.append(len(observations))
-        return evaluate(observations, actions)
-
-    model.policy.evaluate_actions = watched  # type: ignore[method-assign]
-    model.learn(64)
-    assert sizes == [5, 5, 5, 1] * 12
-
-
-def test_what_is_trained_in_pieces_is_loaded_as_plain_ppo(tmp_path: Path) -> None:
-    model = cart_pole(MicroPPO)
-    model.learn(64)
-    model.save(tmp_path / "policy")
-    again = PPO.load(tmp_path / "policy", device="cpu")
-    for one, two in zip(model.policy.parameters(), again.policy.parameters(), strict=True):
-        assert torch.equal(one, two)
-
-
 @pytest.fixture
 def pair() -> Iterator[tuple[VecEnv, VecEnv]]:
     """Two envs in light workers, and the same two in this process."""
@@ -120,7 +80,8 @@ def pair() -> Iterator[tuple[VecEnv, VecEnv]]:
 def test_light_workers_play_the_same_game(pair: tuple[VecEnv, VecEnv]) -> None:
     for env in pair:
         env.seed(3)
-    assert np.array_equal(*(env.reset() for env in pair))
+    first, other_first = (np.asarray(env.reset()) for env in pair)
+    assert np.array_equal(first, other_first)
     draw = np.random.default_rng(0)
     ended = 0
     for _ in range(20):
@@ -128,7 +89,8 @@ def test_light_workers_play_the_same_game(pair: tuple[VecEnv, VecEnv]) -> None:
         (seen, rewards, dones, infos), (plain, plain_rewards, plain_dones, plain_infos) = (
             env.step(actions) for env in pair
         )
-        assert np.array_equal(seen, plain) and np.array_equal(rewards, plain_rewards)
+        assert np.array_equal(np.asarray(seen), np.asarray(plain))
+        assert np.array_equal(rewards, plain_rewards)
         assert np.array_equal(dones, plain_dones)
         for own, other in zip(infos, plain_infos, strict=True):
             assert own["TimeLimit.truncated"] == other["TimeLimit.truncated"]
@@ -140,20 +102,25 @@ def test_light_workers_play_the_same_game(pair: tuple[VecEnv, VecEnv]) -> None:
     assert ended == 4
 
 
+def below() -> list[int]:
+    """Processes of light workers: the one that they are forks of, and they themselves."""
+    commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in descendants(os.getpid())}
+    return [pid for pid, command in commands.items() if b"memfit.dropins.workers" in command]
+
+
 def test_light_workers_load_no_torch_and_are_gone_when_closed() -> None:
-    env = LightVecEnv(Game(), 2)
-    pids = [process.pid for process in env.processes]
-    assert len(set(pids)) == 2
+    env = light_env(Game(), 2)
+    env.reset()
+    assert is_vecenv_wrapped(env, VecMonitor) and env.env_is_wrapped(Monitor) == [False, False]
+    assert [image.shape for image in env.get_images()] == [(144, 160, 3)] * 2  # type: ignore[union-attr]
+    pids = below()
+    assert len(pids) == 3
     for pid in pids:
-        assert "torch" not in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
-    assert env.get_attr("render_mode") == ["rgb_array", "rgb_array"]
-    assert [image.shape for image in env.get_images()] == [(144, 160, 3)] * 2
-    env.set_attr("render_mode", None, indices=1)
-    assert env.get_attr("render_mode") == ["rgb_array", None]
-    assert env.env_is_wrapped(gymnasium.Wrapper) == [False, False]
+        mapped = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+        assert "pyboy" in mapped and "torch" not in mapped
     env.close()
     env.close()
-    assert not any(process.is_alive() for process in env.processes)
+    assert below() == []
 
 
 def test_a_worker_that_dies_ends_the_training(
@@ -162,18 +129,26 @@ def test_a_worker_that_dies_ends_the_training(
     step = LightVecEnv.step_async
 
     def killing(self: LightVecEnv, actions: Any) -> None:
-        self.processes[1].kill()
-        self.processes[1].join()
+        os.kill(self.pids[1], signal.SIGKILL)
         step(self, actions)
 
     monkeypatch.setattr(LightVecEnv, "step_async", killing)
     assert main([*SMALL, "--n-envs", "2"]) == 1
-    assert "error: a worker ended in the middle of a game" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "was killed by SIGKILL while" in told and "fewer or smaller envs" in told
+    assert below() == []
 
 
 def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no ROM"):
-        LightVecEnv(Game(rom=tmp_path / "none.gb"), 1)
+        light_env(Game(rom=tmp_path / "none.gb"), 1)
+
+
+def test_an_emulator_that_crashes_is_no_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memfit.systems.fighter.training.FighterEnv", lambda game: os.abort())
+    with pytest.raises(UsageError, match="fails with this ROM or savestate: give others"):
+        check_game(Game())
+    assert below() == []
 
 
 def test_the_policy_is_as_large_as_measured() -> None:
@@ -187,17 +162,17 @@ def test_storage_changes_no_number_of_a_training() -> None:
     """The same minibatches from each frame stored once as from the library's buffer."""
     kept = []
     game = Game(frames="half", episode_steps=9)
-    for buffer in (buffer_of("stacks"), buffer_of("frames")):
+    for storage in ("stacks", "frames"):
         env = VecTransposeImage(VecFrameStack(DummyVecEnv([lambda: FighterEnv(game)] * 2), 4))
-        model = MicroPPO(
+        model = MicroBatchPPO(
             *("CnnPolicy", env),
             n_steps=16,
             batch_size=8,
             n_epochs=2,
-            micro_batch=8,
+            micro_batch_size=8,
             seed=2,
             device="cpu",
-            rollout_buffer_class=buffer,
+            rollout_buffer_class=BUFFERS[storage],
         )
         kept.append(learned_from(model))
     for one, two in zip(*kept, strict=True):
@@ -207,6 +182,21 @@ def test_storage_changes_no_number_of_a_training() -> None:
 def learned_from(model: PPO) -> list[torch.Tensor]:
     model.learn(64)
     return [parameter.detach().clone() for parameter in model.policy.parameters()]
+
+
+@pytest.mark.filterwarnings("ignore:You have specified a mini-batch size:UserWarning")
+@pytest.mark.parametrize("kind", [PPO, MicroBatchPPO])
+def test_progress_is_told_to_the_end_of_every_update(kind: type[PPO]) -> None:
+    told: list[tuple[str, float]] = []
+    env = DummyVecEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
+    options: dict[str, Any] = {} if kind is PPO else {"micro_batch_size": 2}
+    model = kind("MlpPolicy", env, n_steps=4, batch_size=5, n_epochs=2, device="cpu", **options)
+    progress = Progress(lambda stage, share: told.append((stage, share)))
+    for _ in range(2):  # a training is several calls of learn()
+        model.learn(8, callback=progress, reset_num_timesteps=False)
+    rollout = [("rollout", share) for share in (0.25, 0.5, 0.75, 1.0)]
+    update = [("update", share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    assert told == (rollout + update) * 2
 
 
 def test_iterations_stand_for_steps() -> None:
@@ -239,9 +229,9 @@ def test_a_reset_beside_the_model(stacked: bool) -> None:
     model = PPO("CnnPolicy", env, n_steps=16, batch_size=16, n_epochs=1, device="cpu")
     model.learn(16, reset_num_timesteps=False)
     before = np.array(model._last_obs)
-    fresh = env.reset()
+    fresh = np.asarray(env.reset())
     assert not np.array_equal(before, fresh)
-    assert np.array_equal(model._last_obs, fresh) is stacked
+    assert np.array_equal(np.asarray(model._last_obs), fresh) is stacked
     assert not np.any(model._last_episode_starts)
 
 
@@ -359,10 +349,18 @@ def wait_until_gone(session: int) -> None:
 def test_a_small_training_leaves_no_process_and_no_file(folder: Path, options: list[str]) -> None:
     child = started(folder, *SMALL, *options)
     out, err = ended(child)
-    assert ": 16 steps" in out and re.search(r"peak .* beside [12] others of", out)
+    assert ": 16 steps" in out and re.search(r"peak .* beside [34] others of", out)
     assert not err
     wait_until_gone(child.pid)
     assert left_in(folder) == []
+
+
+def pickled_in(model: Path) -> bytes:
+    """Everything that the library pickled into a saved model."""
+    with zipfile.ZipFile(model) as file:
+        data = json.loads(file.read("data"))
+    parts = [one[":serialized:"] for one in data.values() if isinstance(one, dict) and one]
+    return b"".join(base64.b64decode(part) for part in parts)
 
 
 @pytest.mark.timeout(400)
@@ -378,6 +376,8 @@ def test_output_is_where_it_was_asked_for(folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert PPO.load(folder / "kept" / "fighter.zip", device="cpu").num_timesteps == 16
+    assert b"memfit" in pickled_in(folder / "kept" / "fighter_8_steps.zip")  # to go on from
+    assert b"memfit" not in pickled_in(folder / "kept" / "fighter.zip")  # loads without memfit
 
 
 @pytest.mark.timeout(400)  # torch is loaded by several processes, beside whatever else runs

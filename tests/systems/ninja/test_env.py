@@ -184,7 +184,7 @@ def test_the_picture_for_people() -> None:
 
 def test_pygame_says_nothing_and_leaves_the_surroundings_as_they_are() -> None:
     code = (
-        "import os\nbefore = dict(os.environ)\nimport memfit.systems.ninja.shared\n"
+        "import os\nbefore = dict(os.environ)\nimport memfit.systems.ninja.drawing\n"
         "assert dict(os.environ) == before"
     )
     command = [sys.executable, "-W", "error", "-c", code]

@@ -65,7 +65,7 @@ def test_the_exit_opens_with_the_switch() -> None:
     total = 0.0
     while world.ninja.x > 3 * TILE + TILE // 2:  # over the closed exit
         total += world.step(LEFT)
-    assert not world.won and not world.switched
+    assert (world.won, world.switched) == (False, False)
     while not world.switched:
         total += world.step(RIGHT)
     while not world.over:
@@ -86,7 +86,7 @@ def test_a_toggle_mine_arms_once_it_is_left() -> None:
     world = world_of("@.o...SE\n########")
     while world.ninja.x < 5 * TILE:
         world.step(RIGHT)
-    assert not world.over and world.mines[0, 3] == ARMED
+    assert (world.over, world.mines[0, 3]) == (False, ARMED)
     while not world.over:
         world.step(LEFT)
     assert world.dead

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import multiprocessing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from memfit.errors import UsageError
-from memfit.systems.ninja import shared
 from memfit.systems.ninja.env import NinjaEnv, observation_space
 from memfit.systems.ninja.graph import (
     AIR,
@@ -24,8 +21,9 @@ from memfit.systems.ninja.graph import (
     build_graph,
 )
 from memfit.systems.ninja.level import load, parse
+from memfit.systems.ninja.level_data import build_data, shared_data, shared_graph
 from memfit.systems.ninja.settings import EnvironmentConfig, Memory
-from memfit.systems.ninja.sizes import CELLS, MINES
+from memfit.systems.ninja.sizes import CELLS, MINES, Array
 
 FITTED, DESCRIBED = EnvironmentConfig.for_training, EnvironmentConfig.as_described
 
@@ -35,10 +33,10 @@ def test_two_environments_have_one_level_in_memory() -> None:
     for env in (one, other):
         env.reset(seed=0)
     assert one.world is not other.world
-    assert one.world.fields is other.world.fields
+    assert np.shares_memory(one.world.fields.to_exit, other.world.fields.to_exit)
     assert one.world.solid is other.world.solid
     first, second = one._stage.pictures, other._stage.pictures
-    assert np.shares_memory(first.background, second.background)  # type: ignore[arg-type]
+    assert np.shares_memory(first.background, second.background)
     assert one.observation_space is other.observation_space
     assert one.action_space is not other.action_space
     for name in GRAPH:
@@ -57,14 +55,17 @@ def test_as_described_each_has_its_own() -> None:
         assert not np.shares_memory(one.graph()[name], other.graph()[name])
 
 
+def has_graph(env: NinjaEnv) -> bool:
+    return env._stage._graph is not None
+
+
 def test_graphs_are_built_when_they_are_asked_for() -> None:
-    shared.forget()
     env = NinjaEnv(FITTED(levels=("climb",)))
     env.reset(seed=0)
     env.step(2)
-    assert env._stage._graph is None and not shared._graphs
+    assert not has_graph(env)
     env.graph()
-    assert len(shared._graphs) == 1
+    assert has_graph(env)
     assert NinjaEnv(DESCRIBED(levels=("climb",)))._stage._graph is not None
 
 
@@ -118,41 +119,43 @@ def test_a_graph_has_its_nodes_and_edges() -> None:
     assert sum(map(len, own.neighbours.values())) == count
 
 
-def test_arrays_in_a_folder_are_mapped_and_the_same(tmp_path: Path) -> None:
-    level = load("climb")
-    shared.forget()
-    plain, graph = shared.shared_data(level), shared.shared_graph(level)
-    mapped = shared.shared_data(level, str(tmp_path))
-    graph_mapped = shared.shared_graph(level, str(tmp_path))
-    assert isinstance(mapped.background, np.memmap)
-    assert np.array_equal(plain.background, mapped.background)
-    assert np.array_equal(plain.fields.to_exit, mapped.fields.to_exit)
-    assert all(np.array_equal(graph[name], graph_mapped[name]) for name in GRAPH)
-    assert not any(path.suffix == ".part" for path in tmp_path.iterdir())
+def test_shared_arrays_are_those_that_are_built() -> None:
+    level = load("minefield")
+    built, found = build_data(level), shared_data(level)
+    assert np.array_equal(built.background, found.background)
+    assert np.array_equal(built.overview, found.overview)
+    assert np.array_equal(built.fields.to_switch, found.fields.to_switch)
+    assert np.array_equal(built.fields.to_exit, found.fields.to_exit)
+    graph, same = build_graph(level), shared_graph(level)
+    assert all(np.array_equal(graph[name], same[name]) for name in GRAPH)
 
 
-def test_another_process_maps_what_the_first_has_written(tmp_path: Path) -> None:
-    level = load("climb")
-    shared.shared_data(level, str(tmp_path))
-    file = tmp_path / f"{level.digest}-background.npy"
-    # Were the file ignored, the other process would not see this pixel.
-    array = np.load(file, mmap_mode="r+")
-    array[0, 0] = 201
-    array.flush()
-    code = (
-        "from memfit.systems.ninja.env import NinjaEnv\n"
-        "from memfit.systems.ninja.settings import EnvironmentConfig\n"
-        f"config = EnvironmentConfig(levels=('climb',), shared_folder={str(tmp_path)!r})\n"
-        "env = NinjaEnv(config)\n"
-        "print(env._stage.pictures.background[0, 0])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "201\n" and done.stderr == ""
+def test_levels_of_one_name_are_told_apart_by_their_drawing() -> None:
+    one, other = parse("@.SE", name="mine"), parse("@S.E", name="mine")
+    first, second = shared_data(one).fields, shared_data(other).fields
+    assert not np.array_equal(first.to_switch, second.to_switch)
 
 
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    shared.forget()
-    with pytest.raises(UsageError, match="give a folder that exists"):
-        shared.shared_data(load("climb"), str(tmp_path / "missing"))
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_a_worker_finds_the_arrays_of_this_process(method: str) -> None:
+    held = shared_data(load("climb")), shared_graph(load("climb"))
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        assert pool.apply(files_of_climb) == files_of_climb()
+    assert len(set(files_of_climb())) == 2
+    del held  # until here the arrays are there
+
+
+def files_of_climb() -> list[str]:
+    """The kernel's numbers of the shared memory that the arrays of a level lie in here."""
+    data, graph = shared_data(load("climb")), shared_graph(load("climb"))
+    return [file_of(data.background), file_of(graph["graph_edge_index"])]
+
+
+def file_of(array: Array) -> str:
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        span, _, _, _, inode, *name = line.split(maxsplit=5)
+        first, after = (int(end, 16) for end in span.split("-"))
+        if first <= array.ctypes.data < after:
+            assert name and name[0].startswith("/memfd:memfit-")
+            return inode
+    raise AssertionError("it lies nowhere")

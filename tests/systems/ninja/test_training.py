@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_terminal_observations_survive_reused_arrays() -> None:
 
 def channels_first(config: EnvironmentConfig) -> spaces.Dict:
     """The space as a policy gets it."""
-    parts = observation_space(config).spaces
+    parts: dict[str, Any] = dict(observation_space(config).spaces)
     images = {name for name in parts if name.endswith(("frame", "view"))}
     return spaces.Dict(
         {

@@ -33,7 +33,7 @@ SMALL = ["--trials", "0", "--iterations", "1", "--device", "cpu", "--quiet", "--
         (["--limit", "0"], "--limit is 0"),
         (["--side-by-side", "0"], "--side-by-side is 0"),
         (["--max-seconds", "0"], "--max-seconds is 0"),
-        (["--device", "nowhere"], "there is no device"),
+        pytest.param(["--device", "nowhere"], "there is no device", marks=pytest.mark.torch),
         (["--as-described", "--envs", "2"], "leave out --envs"),
         (["--prices", "missing.csv"], "there is no file"),
         (["--prices", "prices.txt"], "neither .csv nor .parquet"),

@@ -138,6 +138,7 @@ def test_parquet_reads_back_to_the_same_numbers(tmp_path: Path) -> None:
         read_prices(tmp_path / "bad.parquet")
 
 
+@pytest.mark.torch  # optuna comes with it
 def test_prices_do_not_need_torch() -> None:
     """The study's own process, and its workers, stay small."""
     import subprocess

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,9 @@ from memfit.systems.trader.fitted import Fitted, mean_return
 from memfit.systems.trader.market import market_of, synthetic
 from memfit.systems.trader.networks import Actor
 from memfit.systems.trader.portfolio import RUNS, TIME_UP
-from memfit.systems.trader.processes import tree
 from memfit.systems.trader.rollout import Collector, WorkerDied
 from memfit.systems.trader.settings import ACTIONS, EPISODE, Settings
+from memfit.tracking.side_by_side import tree
 
 MARKET = market_of(synthetic(1200, 0))
 SMALL = Settings(width=8, batch=64, threads=1, workers=0, envs=4, steps=256, iterations=2, epochs=2)
@@ -187,7 +188,9 @@ def test_a_larger_trial_has_a_larger_share() -> None:
 
     base = estimate.Base(private=100 << 20, files=50 << 20, worker=4 << 20)
     small = estimate.share_bytes(SMALL, base)
-    for change in ({"width": 512}, {"batch": 200, "width": 64}, {"threads": 8}, {"workers": 3}):
+    changes: tuple[dict[str, Any], ...]
+    changes = ({"width": 512}, {"batch": 200, "width": 64}, {"threads": 8}, {"workers": 3})
+    for change in changes:
         assert estimate.share_bytes(replace(SMALL, **change), base) > small
 
 

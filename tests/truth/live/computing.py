@@ -6,7 +6,14 @@ import threading
 import torch
 
 done = threading.Event()
-threading.Thread(target=lambda: (sys.stdin.read(), done.set()), daemon=True).start()
+
+
+def wait() -> None:
+    sys.stdin.read()
+    done.set()
+
+
+threading.Thread(target=wait, daemon=True).start()
 weights = torch.randn(400, 400)
 inputs = torch.randn(1000, 400)
 inputs @ weights

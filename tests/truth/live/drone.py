@@ -7,7 +7,14 @@ from memfit.systems.drone.fitted import Fitted
 from memfit.systems.drone.settings import Settings
 
 done = threading.Event()
-threading.Thread(target=lambda: (sys.stdin.read(), done.set()), daemon=True).start()
+
+
+def wait() -> None:
+    sys.stdin.read()
+    done.set()
+
+
+threading.Thread(target=wait, daemon=True).start()
 training = Fitted(Settings(agents=64, iterations=10_000), lambda stage, share: None)
 for result in training.train():
     if result.number == 1:

@@ -21,6 +21,13 @@ def explore(agent: Agent, done: threading.Event) -> None:
 
 
 stop = threading.Event()
-threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+
+
+def wait() -> None:
+    sys.stdin.read()
+    stop.set()
+
+
+threading.Thread(target=wait, daemon=True).start()
 print("ready", flush=True)
 explore(Agent(), stop)

@@ -6,7 +6,7 @@ import time
 import numpy as np
 from wait import ready
 
-kept = []
+kept: list[list[np.ndarray]] = []
 
 
 def hold() -> None:

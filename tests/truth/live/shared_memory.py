@@ -2,13 +2,15 @@
 
 import multiprocessing as mp
 from multiprocessing import shared_memory
+from multiprocessing.synchronize import Event
 
 import numpy as np
 from wait import ready
 
 
-def hold(name: str, ready_too: object) -> None:
+def hold(name: str, ready_too: Event) -> None:
     segment = shared_memory.SharedMemory(name=name)
+    assert segment.buf is not None
     total = int(np.frombuffer(segment.buf, dtype=np.uint8)[: 16 * 2**20].sum())
     assert total == 16 * 2**20
     ready_too.set()
@@ -18,6 +20,7 @@ def hold(name: str, ready_too: object) -> None:
 if __name__ == "__main__":
     context = mp.get_context("fork")
     segment = shared_memory.SharedMemory(create=True, size=32 * 2**20)
+    assert segment.buf is not None
     np.frombuffer(segment.buf, dtype=np.uint8)[: 16 * 2**20] = 1
     anonymous = context.RawArray("b", 8 * 2**20)
     np.frombuffer(anonymous, dtype=np.uint8)[:] = 1

@@ -1,5 +1,7 @@
 """Small environments that cost next to nothing to step."""
 
+from typing import Any
+
 import gymnasium
 import numpy
 
@@ -13,15 +15,15 @@ class Frames(gymnasium.Env):
         self.action_space = gymnasium.spaces.Discrete(3)
         self.steps = 0
 
-    def picture(self):
+    def picture(self) -> Any:
         return numpy.full(self.observation_space.shape, self.steps % 251, numpy.uint8)
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         super().reset(seed=seed)
         self.steps = 1
         return self.picture(), {}
 
-    def step(self, action):
+    def step(self, action: Any) -> Any:
         self.steps += 1
         return self.picture(), 0.0, False, self.steps > 100, {}
 
@@ -40,18 +42,18 @@ class Sensors(gymnasium.Env):
         self.action_space = gymnasium.spaces.Box(-1, 1, (2,), numpy.float32)
         self.steps = 0
 
-    def look(self):
+    def look(self) -> Any:
         return {
             "camera": numpy.full((48, 48, 3), self.steps % 251, numpy.uint8),
             "history": numpy.full(600, self.steps / 100, numpy.float32),
             "pose": numpy.zeros(6, numpy.float32),
         }
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         super().reset(seed=seed)
         self.steps = 0
         return self.look(), {}
 
-    def step(self, action):
+    def step(self, action: Any) -> Any:
         self.steps += 1
         return self.look(), 0.0, False, self.steps >= 100, {}

@@ -57,7 +57,8 @@ class Recurrent(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         states, _ = self.lstm(x)
-        return self.head(states)
+        actions: torch.Tensor = self.head(states)
+        return actions
 
 
 def _recurrent() -> tuple[nn.Module, tuple[int, ...]]:

@@ -162,7 +162,8 @@ class _Describer:
 
 def _module(value: Any) -> str:
     """The name of a module; a script has another one in processes that multiprocessing makes."""
-    return "__main__" if value.__module__ == "__mp_main__" else str(value.__module__)
+    found = getattr(value, "__module__", None) or type(value).__module__  # `...` has none itself
+    return "__main__" if found == "__mp_main__" else str(found)
 
 
 def _anonymous(function: types.FunctionType) -> bool:

@@ -154,9 +154,9 @@ def _gymnasium_env(env: Any) -> Any:
     return _patch_env(env)
 
 
-def _is_wrapped(env: Any, wrapper: type[Any]) -> bool:
+def _is_wrapped(env: Any, module: str, name: str) -> bool:
     while isinstance(env, gymnasium.Wrapper):
-        if isinstance(env, wrapper):
+        if any((kind.__module__, kind.__qualname__) == (module, name) for kind in type(env).mro()):
             return True
         env = env.env
     return False

@@ -158,7 +158,9 @@ class LightVecEnv(Figures, VecEnv):
         wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]],
         indices: VecEnvIndices = None,
     ) -> list[bool]:
-        return self._call("is_wrapped", indices, wrapper_class)
+        # By name: the class itself would bring its module, and all that it imports, to the worker.
+        name = (wrapper_class.__module__, wrapper_class.__qualname__)
+        return self._call("is_wrapped", indices, *name)
 
     def _call(self, what: str, indices: VecEnvIndices, *args: Any, **options: Any) -> list[Any]:
         self._ready()

@@ -5,52 +5,75 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 
+from memfit.measure.kernel.proc import tree_bytes
+
 _PROGRAM = """
-import sys
-for name in sys.argv[1:]:
+import os, sys
+for name in sys.argv[2:]:
     __import__(name)
-for line in open("/proc/self/smaps_rollup"):
-    if line.startswith("Rss:"):
-        print(int(line.split()[1]) * 1024)
+os.write(int(sys.argv[1]), b"ready")
+sys.stdin.read()
 """
-_DISTRIBUTIONS = {"stable_baselines3": "stable-baselines3", "sb3_contrib": "sb3-contrib"}
 
 
-def import_base(modules: tuple[str, ...], *, timeout: float = 60.0) -> int:
-    """The resident bytes of a child that imports these modules; cached by their versions."""
+def import_cost(modules: tuple[str, ...], *, timeout: float = 60.0) -> int:
+    """The memory of a child that has imported these modules, as if alone on the machine.
+
+    It is kept by their versions, if all have one; 0 where they cannot be imported.
+    """
     key = _key(modules)
     known = _load()
-    if key not in known:
-        known[key] = _measure(modules, timeout)
-        _save(known)
-    return known[key]
+    if key in known:
+        return known[key]
+    cost = _measure(modules, timeout)
+    if key and cost:
+        _save({**known, key: cost})
+    return cost
 
 
 def _measure(modules: tuple[str, ...], timeout: float) -> int:
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, *modules],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-    lines = done.stdout.split()
-    return int(lines[-1]) if done.returncode == 0 and lines else 0
+    ready, say = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, str(say), *modules],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(say,),
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+    finally:
+        os.close(say)
+    try:
+        heard, _, _ = select.select([ready], [], [], timeout)
+        return tree_bytes(process.pid) if heard and os.read(ready, 5) else 0
+    finally:
+        os.close(ready)
+        process.kill()
+        process.communicate()
 
 
 def _key(modules: tuple[str, ...]) -> str:
-    parts = [f"python {sys.version.split()[0]} {sys.executable}"]
-    for name in modules:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            parts.append(f"{name} {metadata.version(_DISTRIBUTIONS.get(name, name))}")
-    return "; ".join(parts)
+    """Names and versions; nothing where one has none, as the user's own modules."""
+    python = f"python {sys.version.split()[0]} {sys.executable}"
+    versions = [(name, _version(name.partition(".")[0])) for name in modules]
+    if not all(version for _, version in versions):
+        return ""
+    return "; ".join([python, *(f"{name} {version}" for name, version in versions)])
+
+
+def _version(package: str) -> str:
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return metadata.version(package)
+    # A distribution of another name, which takes long to find.
+    names = metadata.packages_distributions().get(package, ())
+    return next((metadata.version(name) for name in names), "")
 
 
 def _file() -> Path:

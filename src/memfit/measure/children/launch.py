@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from memfit.errors import UsageError
+from memfit.measure.children.ending import end_with_parent
 
 # Where a process finds the recording that it is under.
 RECORDING = "MEMFIT_RECORDING"
@@ -24,7 +24,6 @@ _PASSED_ON = (
 )
 _FROM_KERNEL = 128  # si_code: a key of the terminal, which the command has got as well
 _LOOK_SECONDS = 1.0
-_PR_SET_PDEATHSIG = 1
 
 
 def environment(
@@ -82,13 +81,10 @@ def run(
 def _started(
     command: Sequence[str], mask: set[signal.Signals] | None, recording: Path | None
 ) -> subprocess.Popen[bytes]:
-    prctl = ctypes.CDLL(None).prctl
     parent = os.getpid()
 
     def in_child() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # memfit has ended before this could be said
-            os._exit(1)
+        end_with_parent(parent)
         if mask is not None:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 

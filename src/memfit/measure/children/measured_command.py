@@ -7,23 +7,21 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memfit.errors import UsageError
-from memfit.measure.kernel import proc
+from memfit.measure.children.supervision import supervise
 
-_LOOK_SECONDS = 0.01
-_TREE_SECONDS = 0.1  # between two looks at all processes, which hold them up
 _TAIL = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a command took and how it ended."""
+    """What a command took and how it ended; `outside_bytes` as in `Supervised`."""
 
     peak_bytes: int
+    outside_bytes: int
     exit_code: int | None
     seconds: float
     output: str
@@ -38,13 +36,8 @@ def measure(
     timeout: float,
     alive: Callable[[int], None] | None = None,
 ) -> Measured:
-    """Run a command to its end, or to a limit, and return the peak of its tree.
-
-    The kernel's own high-water mark of the main process is read often, so that no spike of it is
-    missed; where there are more processes, all of them are added up now and then.
-    """
+    """Run a command to its end, or to a limit, and return the peak of its tree."""
     with tempfile.TemporaryFile() as output:
-        started = time.monotonic()
         try:
             process = subprocess.Popen(
                 command,
@@ -57,22 +50,8 @@ def measure(
             raise UsageError(
                 f"cannot start {command[0]}: {error.strerror}. Check the command after --"
             ) from None
-        peak, over, late, next_tree = 0, False, False, 0.0
         try:
-            while process.poll() is None:
-                now = time.monotonic() - started
-                peak = max(peak, proc.high_water(process.pid))
-                if now >= next_tree:
-                    if proc.children(process.pid):
-                        peak = max(peak, proc.tree_bytes(process.pid))
-                    next_tree = time.monotonic() - started + _TREE_SECONDS
-                    if alive is not None:
-                        alive(peak)
-                over, late = peak > memory, now > timeout
-                if over or late:
-                    break
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_LOOK_SECONDS)
+            seen = supervise(process, memory=memory, timeout=timeout, alive=alive)
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -80,10 +59,11 @@ def measure(
         output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL))
         said = output.read().decode(errors="replace")
     return Measured(
-        peak_bytes=peak,
-        exit_code=None if over or late else process.returncode,
-        seconds=time.monotonic() - started,
+        peak_bytes=seen.peak_bytes,
+        outside_bytes=seen.outside_bytes,
+        exit_code=None if seen.over_limit or seen.timed_out else process.returncode,
+        seconds=seen.seconds,
         output=said,
-        over_limit=over,
-        timed_out=late,
+        over_limit=seen.over_limit,
+        timed_out=seen.timed_out,
     )

@@ -14,49 +14,55 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from memfit.errors import NeverLearned
-from memfit.measure.kernel import proc
+from memfit.measure.children.supervision import supervise
+from memfit.measure.kernel import limits, proc
+from memfit.model.job import Answer, Job, Status
+from memfit.model.json_loader import from_json, to_json
 from memfit.units import format_bytes
 
 MARK = "MEMFIT_CHILD"
-_POLL_SECONDS = 0.02
-_LOOK_SECONDS = 0.1  # between two looks at the tree's memory, which hold up what is looked at
+
+
+# The share of this machine's memory that a child may take: the rest is for those who were here
+# before, and for what the child's own forks hold beyond it.
+ROOM = 0.85
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What the child said, what it printed, and what it took."""
+class Ended:
+    """What the child answered, printed and took; `outside_bytes` as in `Supervised`."""
 
-    fields: dict[str, Any]
+    answer: Answer
     output: str
     peak_bytes: int
+    outside_bytes: int
     seconds: float
-    over_limit: bool = False
+
+
+def room() -> int:
+    """How much a child may take here."""
+    return int(limits.memory_limit().bytes * ROOM)
 
 
 def run(
-    job: dict[str, Any],
+    job: Job,
     *,
     timeout: float,
     memory: int,
-    progress: Callable[[str], None] | None = None,
     alive: Callable[[int], None] | None = None,
-) -> Answer:
+) -> Ended:
     """Run `memfit.child` on a job; whatever happens, nothing is left running or lying about."""
     scratch = Path(tempfile.mkdtemp(prefix="memfit-", dir=_scratch_root()))
     mark = uuid.uuid4().hex
-    started = time.monotonic()
     process: subprocess.Popen[bytes] | None = None
     try:
         (scratch / "tmp").mkdir()
-        (scratch / "job.json").write_text(json.dumps({**job, "scratch": str(scratch)}))
+        (scratch / "job.json").write_text(json.dumps(to_json(job)))
         with (scratch / "output").open("wb") as output:
             process = subprocess.Popen(
                 [
@@ -64,8 +70,10 @@ def run(
                     "-P",  # a json.py beside the script must not become ours
                     "-m",
                     "memfit.child",
+                    str(os.getpid()),
                     str(scratch / "job.json"),
                     str(scratch / "result.json"),
+                    str(scratch),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -73,7 +81,7 @@ def run(
                 env=_environment(scratch, mark),
                 start_new_session=True,
             )
-        return _wait(process, scratch, started, timeout, memory, progress, alive)
+        return _wait(process, scratch, timeout, memory, alive)
     finally:
         if process is not None:
             _end(process, mark)
@@ -105,48 +113,26 @@ def _environment(scratch: Path, mark: str) -> dict[str, str]:
 def _wait(
     process: subprocess.Popen[bytes],
     scratch: Path,
-    started: float,
     timeout: float,
     memory: int,
-    progress: Callable[[str], None] | None,
     alive: Callable[[int], None] | None,
-) -> Answer:
+) -> Ended:
     result = scratch / "result.json"
-    peak = 0
-    over = False
-    said = ""
-    next_look = 0.0
-    while process.poll() is None and not result.exists():
-        now = time.monotonic() - started
-        if now >= next_look:
-            peak = max(peak, proc.tree_bytes(process.pid))
-            next_look = time.monotonic() - started + _LOOK_SECONDS
-            if alive is not None:
-                alive(peak)
-        if peak > memory:
-            over = True
-            break
-        if now > timeout:
-            raise NeverLearned(
-                f"the target did not begin to learn within {timeout:.0f} s: "
-                "give it more time with --timeout SECONDS, or describe the run in a spec",
-                output=_read(scratch),
-            )
-        stage = scratch / "stage"
-        if progress and stage.exists() and (text := stage.read_text()) != said:
-            progress(said := text)
-        time.sleep(_POLL_SECONDS)
-    fields: dict[str, Any] = {"status": "died", "code": process.poll()}
-    if over:
-        fields = {"status": "over limit", "memory": format_bytes(memory)}
+    seen = supervise(process, memory=memory, timeout=timeout, alive=alive, until=result.exists)
+    if seen.over_limit:
+        answer = Answer(status=Status.OVER_LIMIT, reason=format_bytes(memory))
+    elif seen.timed_out:
+        answer = Answer(status=Status.TIMED_OUT, reason=f"{timeout:.0f} s")
     elif result.exists():
-        fields = json.loads(result.read_text())
-    return Answer(
-        fields=fields,
+        answer = from_json(Answer, json.loads(result.read_text()))
+    else:
+        answer = Answer(status=Status.DIED, exit_code=process.poll())
+    return Ended(
+        answer=answer,
         output=_read(scratch),
-        peak_bytes=max(peak, fields.get("own_peak", 0)),
-        seconds=time.monotonic() - started,
-        over_limit=over,
+        peak_bytes=seen.peak_bytes,
+        outside_bytes=seen.outside_bytes,
+        seconds=seen.seconds,
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from memfit.units import format_bytes
+
 PROC = Path("/proc")
 PAGE = os.sysconf("SC_PAGE_SIZE")
+_SMALL_PART = 0.02  # of a tree: what every process shares with all others, such as the C library
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,11 +24,17 @@ class Rollup:
     pss_shmem: int
     anonymous: int
     private_dirty: int
+    rss_shmem: int = 0
 
     @property
     def files(self) -> int:
         """Resident pages of mapped files, whoever else maps them."""
-        return max(0, self.rss - self.anonymous - self.pss_shmem)
+        return max(0, self.rss - self.anonymous - self.rss_shmem)
+
+    @property
+    def pss_files(self) -> int:
+        """The same pages, those that others map as well by this process's part of them."""
+        return max(0, self.pss - self.pss_anon - self.pss_shmem)
 
 
 _FIELDS = {
@@ -47,9 +56,11 @@ def rollup(pid: int | str = "self") -> Rollup | None:
                 name, _, rest = line.partition(b":")
                 if name in _FIELDS:
                     found[_FIELDS[name]] = int(rest.split()[0]) * 1024
+        # The rollup does not tell shared memory from files.
+        shared = _status("RssShmem", pid) if found["pss_shmem"] else 0
     except (OSError, ValueError):
         return None
-    return Rollup(**found)
+    return Rollup(**found, rss_shmem=shared)
 
 
 def stat(pid: int) -> list[str]:
@@ -60,9 +71,18 @@ def stat(pid: int) -> list[str]:
 
 def resident(pid: int) -> int:
     """What a process has in memory, as the kernel keeps it ready; 0 where it is gone."""
+    return _statm(pid, 1)
+
+
+def mapped(pid: int) -> int:
+    """How much of that is pages of files and of shared memory."""
+    return _statm(pid, 2)
+
+
+def _statm(pid: int, at: int) -> int:
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * PAGE
+            return int(file.read().split()[at]) * PAGE
     except (OSError, IndexError, ValueError):
         return 0
 
@@ -109,23 +129,68 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def tree_bytes(pid: int) -> int:
-    """The memory of a process and all below it, shared pages counted once.
+@dataclass(frozen=True, kw_only=True)
+class TreeMemory:
+    """The memory of a process and all below it at one moment: the sum of PSS, shared pages once.
 
-    This is the tree's PSS as it is when nobody else maps the same libraries: a training that
-    happens to run beside the plan would otherwise halve what torch costs. Private and shared
-    anonymous pages count by PSS, which only the tree itself shares; pages of files count as the
-    largest process has them.
+    This is what memory of a tree means in every command, table and recording. `outside` is what
+    `shared_outside` says of it; `main` is its first process.
     """
-    readings = [r for p in (pid, *descendants(pid)) if (r := rollup(p)) is not None]
-    if not readings:
-        return 0
-    return sum(r.pss_anon + r.pss_shmem for r in readings) + max(r.files for r in readings)
+
+    pss: int = 0
+    outside: int = 0
+    processes: int = 0
+    main: Rollup | None = None
+
+    @property
+    def alone(self) -> int:
+        """The sum of PSS as it is where no other process maps the tree's files."""
+        return self.pss + self.outside
+
+
+def tree_memory(pid: int) -> TreeMemory:
+    """The memory of a process and all below it; of one that is gone, nothing."""
+    main = rollup(pid)
+    below = [r for p in descendants(pid) if (r := rollup(p)) is not None]
+    readings = below if main is None else [main, *below]
+    return TreeMemory(
+        pss=sum(r.pss for r in readings),
+        outside=shared_outside(readings),
+        processes=len(readings),
+        main=main,
+    )
+
+
+def shared_outside(readings: Sequence[Rollup]) -> int:
+    """What a tree's PSS lacks because processes outside it map the same library pages.
+
+    plan and sweep add it: they speak of a run that is alone on the machine, where a training that
+    happens to run beside the plan would otherwise halve what torch costs. All other commands say
+    what is there now, and do not. A tree has at least the file pages of its largest process; alone,
+    their PSS adds up to that or to more, and nothing is added.
+    """
+    return max(0, max((r.files for r in readings), default=0) - sum(r.pss_files for r in readings))
+
+
+def outside_note(outside: int, whole: int) -> tuple[str, ...]:
+    """What plan and sweep say of it, where it is no small part of a tree's memory."""
+    if outside <= _SMALL_PART * whole:
+        return ()
+    note = (
+        f"counted as if the run were alone on this machine: {format_bytes(outside)} of library "
+        "pages are other processes' part of what they share, and are in these figures in full"
+    )
+    return (note,)
+
+
+def tree_bytes(pid: int) -> int:
+    """The memory of a process and all below it as it is alone on the machine."""
+    return tree_memory(pid).alone
 
 
 def tree_pss(pid: int) -> int:
-    """The sum of PSS over a process and all below it."""
-    return sum(r.pss for p in (pid, *descendants(pid)) if (r := rollup(p)) is not None)
+    """The memory of a process and all below it: the sum of PSS."""
+    return tree_memory(pid).pss
 
 
 def marked(variable: str, value: str) -> list[int]:
@@ -174,11 +239,10 @@ class PeakMeter:
     def peak(self) -> int:
         """The peak since `start`, of this process and its children as they are now."""
         mark = _status("VmHWM")
-        own = rollup()
-        total = self.now()
-        if own is None or not self.exact:
-            return total
-        return total + max(0, mark - own.rss)
+        tree = tree_memory(os.getpid())
+        if tree.main is None or not self.exact:
+            return tree.alone
+        return tree.alone + max(0, mark - tree.main.rss)
 
 
 def high_water(pid: int) -> int:
@@ -187,6 +251,11 @@ def high_water(pid: int) -> int:
         return _status("VmHWM", pid)
     except (OSError, ValueError):
         return 0
+
+
+def reserved(pid: int | str = "self") -> int:
+    """Private writable memory that a process has reserved, as RLIMIT_DATA counts it."""
+    return _status("VmData", pid)
 
 
 def _status(field: str, pid: int | str = "self") -> int:

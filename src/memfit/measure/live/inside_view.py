@@ -7,16 +7,18 @@ from itertools import pairwise
 from typing import Any
 
 from memfit.measure.kernel.mappings import Pagemap
-from memfit.measure.live.listening import ask
+from memfit.measure.live.listening import NO_ROLES, ask
 from memfit.model import HeldArrays, HeldObjects, ProcessView, Repeated, Told
 from memfit.units import format_bytes
 
 Span = tuple[int, int]
 
 
-def look_inside(view: ProcessView, *, duplicates: bool, timeout: float) -> Told | None:
+def look_inside(
+    view: ProcessView, *, duplicates: bool, timeout: float, roles: Mapping[str, str] = NO_ROLES
+) -> Told | None:
     """What a process tells about itself; None where nobody listens."""
-    answer = ask(view.pid, duplicates=duplicates, timeout=timeout)
+    answer = ask(view.pid, duplicates=duplicates, timeout=timeout, roles=roles)
     if answer is None:
         return None
     edges = sorted({edge for part in view.parts for span in part.spans for edge in span})

@@ -9,6 +9,7 @@ import struct
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from memfit.errors import Unsupported, UsageError
 
 _INSIDE = Path(__file__).resolve().parents[2] / "inside"
 _TRIES = 3
+NO_ROLES: Mapping[str, str] = {}
 _AGAIN_SECONDS = 0.05
 _ATTACH_SECONDS = 10.0
 _START = "start it with `memfit run -- ...`, or call memfit.listen() in it"
@@ -35,12 +37,15 @@ except BaseException:
 """
 
 
-def ask(pid: int, *, duplicates: bool, timeout: float) -> dict[str, Any] | None:
+def ask(
+    pid: int, *, duplicates: bool, timeout: float, roles: Mapping[str, str] = NO_ROLES
+) -> dict[str, Any] | None:
     """A process's own account of its memory, or None where nobody listens or answers in time.
 
-    The fields of the answer are told in `memfit.inside`.
+    `roles` says what classes are in a training. The fields of the answer are told in
+    `memfit.inside`.
     """
-    request = {"want": "holders", "duplicates": duplicates}
+    request = {"want": "holders", "duplicates": duplicates, "roles": dict(roles)}
     return _answer(pid, request, until=time.monotonic() + timeout)
 
 

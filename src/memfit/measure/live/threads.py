@@ -132,9 +132,10 @@ def _stack(
     if at < 0 or not maps[at].holds(pointer) or not maps[at].nameless:
         return None
     found = maps[at]
-    if at and _is_guard(maps[at - 1], found):
+    usual = found.start + max(_USUAL_STACK, size)
+    if at and _is_guard(maps[at - 1], found) and pointer < usual:
         # What lies above a stack may have become one mapping with it.
-        return found.start, min(found.end, found.start + max(_USUAL_STACK, size))
+        return found.start, min(found.end, usual)
     return found.start, found.end
 
 

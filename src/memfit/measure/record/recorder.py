@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memfit.errors import UsageError
+from memfit.measure.children.ending import end_tree, signal_all
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.cgroup import Group, make_group
 from memfit.measure.record.recording import Recording
@@ -181,7 +181,7 @@ class Recorder:
     def _terminate(self, amount: int, limit: Limit) -> None:
         """Ask it to end. It is held still while its rows are kept, so that it does not grow."""
         members = [self.pid, *proc.descendants(self.pid)]
-        _signal_all(members, signal.SIGSTOP)
+        signal_all(members, signal.SIGSTOP)
         text = f"over the limit: {format_bytes(amount)} of {format_bytes(limit.bytes)}"
         self._ended_by_us = f"ended by memfit, {text}"
         self._event(EventKind.TERMINATED, f"{text}; SIGTERM sent", amount)
@@ -189,8 +189,8 @@ class Recorder:
         with contextlib.suppress(UsageError):
             self.recording.ledger(self.seconds, self.tools.ledger(self.pid))
         self.tools.say(f"{text}: asking it to end")
-        _signal_all([self.pid], signal.SIGTERM)
-        _signal_all(members, signal.SIGCONT)
+        signal_all([self.pid], signal.SIGTERM)
+        signal_all(members, signal.SIGCONT)
         self._terminated = time.monotonic()
 
     def _killed_by_kernel(self) -> bool:
@@ -202,19 +202,6 @@ class Recorder:
         self.recording.event(
             Event(seconds=round(self.seconds, 3), kind=kind, text=text, bytes=amount)
         )
-
-
-def end_tree(pid: int) -> None:
-    """End a process and all below it; stopped first, so that none starts another meanwhile."""
-    members = [pid, *proc.descendants(pid)]
-    _signal_all(members, signal.SIGSTOP)
-    _signal_all(members, signal.SIGKILL)
-
-
-def _signal_all(pids: Sequence[int], number: signal.Signals) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
 
 
 def _oom_kills() -> int:

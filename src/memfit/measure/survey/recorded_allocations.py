@@ -1,4 +1,4 @@
-"""Record the sequence of a training step's tensor allocations, and state it at another size.
+"""Recorded sequences of tensor allocations, stated at other sizes than they were recorded at.
 
 torch's own profiler reports every allocation of its CPU allocator, the scratch and reordered
 copies of its kernels included. Recorded at two small sizes, each allocation's bytes are a straight
@@ -14,12 +14,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from memfit.model.training import FORWARD_DONE, GATHER, GATHERED
+
 # Allocations of these odd sizes are notes in the sequence, not memory: they say where, between
-# torch's own allocations, the library's numpy copies come and go.
-GATHER, GATHERED = 1_000_003, 1_000_005
+# torch's own allocations, the library's numpy copies come and go, and where a piece of work ends.
+WORK_DONE = "work done"
+_MARKERS = {1_000_003: GATHER, 1_000_005: GATHERED, 1_000_007: FORWARD_DONE, 1_000_009: WORK_DONE}
+_MARKER_BYTES = {word: size for size, word in _MARKERS.items()}
 _AHEAD = 12  # how far two recordings may drift apart before they are taken as they come
 EARLIER = -1  # the block of a release whose allocation came before the recording
-_MARKERS = {GATHER: "gather", GATHERED: "gathered"}
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,27 @@ class AllocationEvent:
     operator: str = ""
 
 
-def mark(size: int) -> None:
-    """Put a note into the sequence that is being recorded."""
+def mark(word: str) -> None:
+    """Put a note into the sequence that is being recorded; words of no use there are left out."""
     import torch
 
-    torch.empty(size, dtype=torch.uint8)
+    if word in _MARKER_BYTES:
+        torch.empty(_MARKER_BYTES[word], dtype=torch.uint8)
+
+
+def record_twice(work: Callable[[], object]) -> list[AllocationEvent]:
+    """Do a piece of work twice and return the allocations of both, in order.
+
+    What it returns is held until both are done, as a run holds what it keeps.
+    """
+
+    def both() -> None:
+        held = []
+        for _ in range(2):
+            held.append(work())
+            mark(WORK_DONE)
+
+    return record(both)
 
 
 def record(step: Callable[[], object]) -> list[AllocationEvent]:
@@ -163,14 +182,3 @@ def _same(
 ) -> bool:
     a, b = small[i : i + length], large[j : j + length]
     return bool(a) and [(e.operator, e.marker) for e in a] == [(e.operator, e.marker) for e in b]
-
-
-def live_peak(events: Sequence[AllocationEvent]) -> int:
-    """The most bytes alive at once in a sequence."""
-    live = peak = 0
-    for event in events:
-        if event.marker or event.block == EARLIER:
-            continue
-        live += -event.bytes if event.free else event.bytes
-        peak = max(peak, live)
-    return peak

@@ -1,312 +1,333 @@
-"""Survey a model that is about to learn: what it holds, and what its updates will add.
+"""Survey of a training that is about to begin: what it holds, and what its updates will add.
 
-Runs in the disposable child, where the model is. The stages are small on purpose: a few env steps,
-one small update to see what first use costs, two recorded ones to learn the sequence of
-allocations, and a replay of that sequence at full size that touches no memory.
+Runs in the disposable child, where the training's objects are. The stages are small on purpose: a
+little collecting, one small update to see what first use costs, two recorded ones to learn the
+sequence of allocations, and a replay of that sequence at full size that touches no memory.
 """
 
 from __future__ import annotations
 
-import copy
 import gc
 import time
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from memfit.measure.kernel.proc import PeakMeter, own_bytes
-from memfit.measure.survey import recorded_allocations, saved_activations
-from memfit.measure.survey.found import Found, line_through
+from memfit.measure.survey import recorded_allocations
+from memfit.measure.survey.lines import line_through
 from memfit.measure.survey.malloc_replay import SEEDS, HeapGrowth, Malloc
-from memfit.measure.survey.recorded_allocations import Sequences
-from memfit.measure.survey.rehearsal import Sb3Rehearsal, Work, arrays_of
+from memfit.measure.survey.recorded_allocations import Sequences, record_twice
 from memfit.measure.survey.replay_fork import ReplayFork, blocks_of
-from memfit.measure.survey.update_cycle import padded_share, update_cycles
-from memfit.model import Slope
+from memfit.measure.survey.run_steps import Cycle, live_peak, run_steps
+from memfit.measure.survey.saved_activations import saved_activations
+from memfit.model import NO_SLOPE, Readings, Slope, phase_of
+from memfit.model.training import MINIBATCH, Driven, Sizes, Work, no_mark
 
 # A small update should cost little memory and time, yet be large enough that kernels choose the
 # same ways of working as at full size.
 SMALL_BYTES = 4 * 2**20
-SMALL_SAMPLES = 64
-WARM_SAMPLES = 16
-MINIBATCHES = 2
-# An update at the run's own batch size is better than any replay of it, where it is this cheap.
+LEAST_SAMPLES, SMALL_SAMPLES = 16, 64
+WARM_SAMPLES, MIDDLE_SAMPLES = 16, 128
+# An update at the run's own size is better than any replay of it, where it is this cheap.
 REAL_SECONDS = 0.6
-REAL_BYTES = 16 * 2**20
+REAL_HELD_BYTES, REAL_GROWN_BYTES = 16 * 2**20, 2**30
 REAL_UPDATES = 3
-# What comes and goes in a run is replayed so often (a rollout is many minibatches, a gradient step
-# is one), or as often as so many events allow.
+# What comes and goes in a run is replayed so often (a run that collects anew each time is long, a
+# step on a replay buffer is short), or as often as so many events allow.
 ROLLOUTS, GRADIENT_STEPS = 3, 12
 MOST_EVENTS = 12_000
+# A long rollout whose graphs are kept evens out by itself what chance does in a short one.
+LONG_ROLLOUT, LONG_SEEDS = 16, 2
+ASSUMED_SAMPLE_BYTES = 2**20  # where nothing at all can be traced
+
+
+@dataclass(kw_only=True)
+class _Heap:
+    """What is known of the heap once small updates have been done."""
+
+    fork: ReplayFork
+    seen: int = 0
+    since_warm: int = 0
+    recorded: dict[str, Sequences] = field(default_factory=dict)
 
 
 class Surveyor:
-    """Takes a model through the stages."""
+    """Takes a training through the stages; `knobs` are its own, `larger` those of twice its size.
 
-    def __init__(self, model: Any, rehearsal: Sb3Rehearsal, stopped: int) -> None:
-        self.model = model
-        self.rehearsal = rehearsal
+    `stopped` are the bytes of the process where the run would begin to learn.
+    """
+
+    def __init__(
+        self,
+        training: Driven,
+        *,
+        stopped: int,
+        knobs: Mapping[str, int],
+        larger: Mapping[str, int],
+    ) -> None:
+        self.training = training
+        self.knobs = knobs
+        self.larger = larger
         self.meter = PeakMeter()
-        self.found = Found(stopped=stopped)
         self.malloc = Malloc()
-        self.recurrent = hasattr(model, "_last_lstm_states")
-        self._kept: Any = None
-        self._waiting: ReplayFork | None = None
-        self._since_warm = 0
-        self.rollout = int(model.n_steps) * int(model.n_envs) if rehearsal.on_policy else 0
+        self.readings = Readings(stopped=stopped, warm=0, unit=1)
 
-    def run(self, arrays: Sequence[tuple[str, int]]) -> Found:
-        """All stages; `arrays` are the run's buffer arrays with their full sizes."""
-        found = self.found
-        found.batch = found.batch or self._batch()
+    def run(self) -> Readings:
+        """All stages."""
+        heap: _Heap | None = None
         try:
             self._warm_up()
-            found.activations = saved_activations.activations(self.model, found.batch)
-            small, large = self._small_batches(found.batch)
-            self._record(small, large, found.batch, arrays)
-        except Exception as error:  # custom policies and buffers may refuse
-            if self.rehearsal.collecting:
+            heap = self._heap()
+            self._record(heap)
+            self._replay(heap)
+        except Exception as error:  # what a library does not foresee may refuse a small update
+            if self.training.running_its_own:
                 raise  # the run itself would fail there
             self._assume(error)
         finally:
-            if self._waiting is not None:
-                self._waiting.dismiss()
-        return found
+            if heap is not None:
+                heap.fork.dismiss()
+        return self.readings
+
+    @property
+    def _full(self) -> Sizes:
+        return self.training.sizes(self.knobs)
 
     def _warm_up(self) -> None:
-        """Step the env a little and update once, to see what first use costs."""
-        found = self.found
+        """Collect a little and update once, to see what first use costs."""
         free_before = self.malloc.free_bytes()
-        if not self.rehearsal.on_policy:
-            self.rehearsal.step_env(steps=8, seconds=0.3)
-        self._update(min(found.batch, WARM_SAMPLES))
-        if self.rehearsal.seen.whole_rollout and self.rollout:
-            found.batch = self.rollout
-        found.whole_rollout = self.rehearsal.seen.whole_rollout
-        found.flattened = self.rehearsal.seen.flattened
-        self.rehearsal.drop_gradients()
-        gc.collect()
-        found.warm = self.meter.now()
-        found.retained = max(0, self.malloc.free_bytes() - free_before)
-        # From here on the survey's own tools take memory; replays go on from here, or from where
-        # updates at the real batch size leave the heap.
-        self._waiting = self._wait()
-        if self._real_batch():
-            self._waiting.dismiss()
-            self._waiting = self._wait()
-
-    def _wait(self) -> ReplayFork:
-        return ReplayFork(update_cycles, unread=blocks_of(self.rehearsal.tensors()))
-
-    def _real_batch(self) -> bool:
-        """Where that is a matter of tenths of a second, update at the run's own batch size.
-
-        Matrix kernels keep buffers that depend on it, which no recording sees; where these come to
-        lie decides what malloc can give back. False where it would take too long.
-        """
-        found, warm = self.found, own_bytes()
-        most = REAL_SECONDS * (4 if self.recurrent else 1)
-        seconds, done = 0.0, 1
-        self.rehearsal.on_first_minibatch = self.meter.start  # the flatten copy is over then
-        for batch in sorted({min(found.batch, n) for n in (WARM_SAMPLES, 128, found.batch)}):
-            held = self._row_bytes() * self._work(batch).rows
-            # Half of what a small update takes does not grow with it.
-            share = 0.5 if done == WARM_SAMPLES else 1.0
-            if share * seconds * batch > most * done or held > REAL_BYTES:
-                break
-            times = []
-            for _ in range(REAL_UPDATES):
-                self.meter.start()
-                times.append(self._seconds(batch))
-                if batch == found.batch:
-                    found.seen = max(found.seen, self.meter.own_peak() - warm - held)
-                elif len(times) == 2:  # the first is slowed down by the fork before it
-                    break
-            seconds, done = min(times), batch
-        self.rehearsal.on_first_minibatch = lambda: None
-        self.rehearsal.drop_gradients()
-        gc.collect()
-        if done == found.batch:
-            self._since_warm = max(0, own_bytes() - warm)
-        return done == found.batch
-
-    def _seconds(self, batch: int) -> float:
-        """How long one small update keeps this thread busy: other processes must not count."""
-        started = time.thread_time()
-        self._update(batch)
-        return time.thread_time() - started
-
-    def _iterations(self, events: int) -> int:
-        """How many iterations to replay: not more than the run has."""
-        most = GRADIENT_STEPS
-        if self.rehearsal.on_policy:
-            most = min(ROLLOUTS, -(-int(self.model._total_timesteps) // self.rollout))
-        return max(2, min(most, MOST_EVENTS // max(1, events)))
-
-    def _row_bytes(self) -> int:
-        """One row of the rollout buffer, all its arrays together."""
-        if not self.rehearsal.on_policy:
-            return 0
-        buffer = self.model.rollout_buffer
-        arrays = arrays_of(buffer, self.rehearsal.arrays)
-        return sum(int(a.nbytes) for a in arrays) // int(buffer.buffer_size)
-
-    def _assume(self, error: Exception) -> None:
-        """Where a small update cannot be run: twice what the policy saves for its backward pass."""
-        found = self.found
-        found.assumed = True
-        found.warm = found.warm or self.meter.now()
-        found.flattened = self.rehearsal.on_policy
-        if found.activations is None:
-            found.activations = saved_activations.activations(self.model, found.batch)
-        saved = found.activations or Slope(fixed=0, per_unit=2**20)
-        found.live = Slope(fixed=2 * saved.fixed, per_unit=2 * saved.per_unit)
-        found.growth = {}
-        found.notes.append(
-            f"a small update could not be run ({type(error).__name__}: {error}): what updates add "
-            "is assumed; try --probe"
+        full = self._full
+        if full.steps:
+            self.training.rollout_step(min(full.collected, WARM_SAMPLES))
+        self._update(min(full.width, WARM_SAMPLES))
+        self._settle()
+        self.readings = replace(
+            self.readings,
+            unit=self._full.unit,  # the first update may have shown that it takes all at once
+            warm=self.meter.now(),
+            retained=max(0, self.malloc.free_bytes() - free_before),
         )
 
-    def _batch(self) -> int:
-        batch = int(getattr(self.model, "batch_size", None) or self.rollout)
-        # A minibatch may go through in smaller pieces, as in memfit's own MicroBatchPPO.
-        batch = min(batch, int(getattr(self.model, "micro_batch_size", None) or batch))
-        return min(batch, self.rollout) if self.rollout else batch
+    def _settle(self) -> None:
+        self.training.drop_gradients()
+        gc.collect()
 
-    def _small_batches(self, batch: int) -> tuple[int, int]:
-        """Two batch sizes for recording; the larger is the run's own where that is cheap."""
-        if self.recurrent:
-            large = max(2, min(batch, 2 * int(self.model.n_steps)))
-            return max(1, large // 2), large
-        traced = self.found.activations
-        each = max(1, traced.per_unit) if traced else 2**17
-        large = min(batch, max(16, min(SMALL_SAMPLES, SMALL_BYTES // each)))
+    def _update(self, samples: int) -> None:
+        work = Work(batch=samples, knobs=self.knobs)
+        self.training.collect(work)
+        self.training.update(work, no_mark)
+
+    # -- at the run's own size -------------------------------------------------------------------
+
+    def _heap(self) -> _Heap:
+        """The heap as replays find it: as it is now, or as updates at the real size leave it.
+
+        Matrix kernels keep buffers that depend on the size, which no recording sees; where these
+        come to lie decides what malloc can give back. From here on the survey's own tools take
+        memory, so nothing is read any more.
+        """
+        fork, warm = self._fork(), own_bytes()
+        try:
+            seen = self._see_real_updates(warm)
+        except Exception:
+            fork.dismiss()
+            raise
+        if seen is None:
+            return _Heap(fork=fork)
+        since_warm = max(0, own_bytes() - warm)
+        fork.dismiss()
+        self.readings = replace(self.readings, seen=seen)
+        return _Heap(fork=self._fork(), seen=seen, since_warm=since_warm)
+
+    def _fork(self) -> ReplayFork:
+        return ReplayFork(run_steps, unread=blocks_of(self.training.tensors()))
+
+    def _see_real_updates(self, warm: int) -> int | None:
+        """The growth of updates at the run's own size; None where they would take too long."""
+        full = self._full
+        if full.records_gradients:
+            return None
+        most = REAL_SECONDS * self.training.patience
+        seconds, grown, done = 0.0, 0, 1
+        seen: int | None = None
+        for samples in (n for n in (WARM_SAMPLES, MIDDLE_SAMPLES) if n < full.width):
+            if self._too_much(seconds, grown, done, samples, most):
+                break
+            # The first is slowed down by the fork before it.
+            seconds, grown = min(self._real_update(samples, warm) for _ in range(2))
+            done = samples
+        if not self._too_much(seconds, grown, done, full.width, most):
+            seen = max(self._real_update(full.width, warm)[1] for _ in range(REAL_UPDATES))
+        self._settle()
+        return seen
+
+    def _too_much(self, seconds: float, grown: int, done: int, samples: int, most: float) -> bool:
+        # Half of what a small update takes does not grow with it.
+        share = 0.5 if done == WARM_SAMPLES else 1.0
+        held = self.training.held_bytes(Work(batch=samples, knobs=self.knobs))
+        return (
+            share * seconds * samples > most * done
+            or held > REAL_HELD_BYTES
+            or grown * samples > REAL_GROWN_BYTES * done
+        )
+
+    def _real_update(self, samples: int, warm: int) -> tuple[float, int]:
+        """How long one keeps this thread busy, and what it grows by beyond its buffers.
+
+        Other processes must not count. Copies made before the first minibatch are over by then.
+        """
+        work = Work(batch=samples, knobs=self.knobs)
+        self.training.collect(work)
+        first = [MINIBATCH]
+
+        def mark(word: str) -> None:
+            if word in first:
+                first.clear()
+                self.meter.start()
+
+        self.meter.start()
+        started = time.thread_time()
+        self.training.update(work, mark)
+        seconds = time.thread_time() - started
+        held = self.training.held_bytes(work)
+        return seconds, max(0, self.meter.own_peak() - warm - held)
+
+    # -- recorded and replayed -------------------------------------------------------------------
+
+    def _record(self, heap: _Heap) -> None:
+        full, training = self._full, self.training
+        traced = saved_activations(training, full.width)
+        small, large = self._recorded_sizes(full.width, traced)
+        updates = heap.recorded["update"] = self._recorded_updates(small, large)
+        graph = NO_SLOPE
+        if full.steps:
+            rollouts = heap.recorded["rollout"] = self._recorded_rollouts(full.collected, traced)
+            if full.records_gradients:
+                low, high = full.collected, 2 * full.collected
+                kept = [Cycle.of(rollouts.at(n)).kept_bytes for n in (low, high)]
+                graph = line_through(low, high, *kept)
+        padding = training.padding(updates.large_batch, full.width)
+        ends = (full.width, 2 * full.width)
+        live = [live_peak(Cycle.of(updates.at(round(n * padding)))) for n in ends]
+        self.readings = replace(
+            self.readings,
+            activations=traced,
+            matched_share=updates.matched_share,
+            gather=self._gather_bytes(small, large),
+            graph=graph,
+            live=line_through(*ends, *live),
+        )
+        self._settle()
+        self.malloc.release()  # replays are made elsewhere
+
+    def _recorded_sizes(self, width: int, traced: Slope | None) -> tuple[int, int]:
+        """Two sizes for recording; the larger is the run's own where that is cheap."""
+        large = min(width, self.training.recorded_samples)
+        if not large:
+            each = traced.per_unit if traced else self._sample_bytes(width)
+            room = SMALL_BYTES // max(1, each)
+            large = min(width, max(LEAST_SAMPLES, min(SMALL_SAMPLES, room)))
         large = max(2, large)
         return max(1, large // 2), large
 
-    def _work(self, batch: int) -> Work:
-        envs = int(self.model.n_envs)
-        if self.recurrent:
-            # What a recurrent update holds depends on how long its sequences are: real ones only.
-            steps = int(self.model.n_steps)
-            return Work(
-                batch=batch,
-                rows=steps,
-                env_steps=steps,
-                env_seconds=0.5,
-                minibatches=MINIBATCHES,
-                epochs=1,
-            )
-        rows = min(int(getattr(self.model, "n_steps", 1)), max(2, -(-MINIBATCHES * batch // envs)))
-        if self.rehearsal.seen.whole_rollout:
-            rows = max(1, -(-batch // envs))
-        return Work(
-            batch=batch,
-            rows=rows,
-            env_steps=min(rows, 8),
-            env_seconds=0.25,
-            minibatches=MINIBATCHES,
-            epochs=1,
-            gradient_steps=2 * int(getattr(self.model, "policy_delay", 1)),
+    def _sample_bytes(self, width: int) -> int:
+        """What one sample of an update holds, from an update of two."""
+        probe = min(width, 2)
+        return live_peak(Cycle.of(self._recorded_update(probe))) // probe
+
+    def _recorded_updates(self, small: int, large: int) -> Sequences:
+        recorded = [self._recorded_update(n) for n in (small, large)]
+        samples = [self.training.samples_of(self._work(n)) for n in (small, large)]
+        return Sequences(
+            small=recorded[0], large=recorded[1], small_batch=samples[0], large_batch=samples[1]
         )
 
-    def _filled(self, work: Work) -> Any:
-        """A rollout buffer for this much work, filled; None where the run has a replay buffer."""
-        if not self.rehearsal.on_policy:
-            return None
-        if self._kept is not None:
-            return copy.deepcopy(self._kept)
-        buffer = self.rehearsal.small_rollout(work.rows)
-        self.rehearsal.collect(buffer, work)
-        if self.recurrent:  # many real steps: taken once, used again
-            self._kept = copy.deepcopy(buffer)
-        return buffer
+    def _work(self, samples: int) -> Work:
+        return Work(batch=samples, knobs=self.knobs)
 
-    def _update(self, batch: int) -> None:
-        work = self._work(batch)
-        buffer = self._filled(work)
-        if not self.found.reset:
-            self.found.reset = self.meter.now()
-        self.rehearsal.update(buffer, work)
+    def _recorded_update(self, samples: int) -> list[recorded_allocations.AllocationEvent]:
+        work = self._work(samples)
+        self.training.collect(work)
+        return record_twice(partial(self.training.update, work, recorded_allocations.mark))
 
-    def _record(
-        self, small: int, large: int, batch: int, arrays: Sequence[tuple[str, int]]
-    ) -> None:
-        sequences = []
-        for size in (small, large):
-            work = self._work(size)
-            buffer = self._filled(work)
-            update = partial(self.rehearsal.update, buffer, work, marked=True)
-            sequences.append(recorded_allocations.record(update))
-        envs = int(self.model.n_envs)
-        if self.rehearsal.seen.whole_rollout:  # whole rows only
-            small, large = (max(1, -(-n // envs)) * envs for n in (small, large))
-        recorded = Sequences(
-            small=sequences[0], large=sequences[1], small_batch=small, large_batch=large
-        )
-        found = self.found
-        found.matched_share = recorded.matched_share
-        found.gather = self._gather_bytes(small, large)
-        padding = self._padding(large, batch)
-        found.live = _slope(
-            batch, lambda b: recorded_allocations.live_peak(recorded.at(round(b * padding)))
-        )
-        self.rehearsal.drop_gradients()
-        self.malloc.release()  # replays are made elsewhere
-        prints = [
-            self._replay(recorded, round(batch * padding), arrays, SEEDS),
-            self._replay(recorded, round(2 * batch * padding), arrays, SEEDS // 2),
-        ]
-        for moment in prints[0]:
-            one, two = prints[0][moment], prints[1][moment]
-            likely = one.likely + self._since_warm
-            if found.seen and moment == "update.minibatch":
-                seen = found.seen + sum(size for _, size in arrays if self.rehearsal.on_policy)
-                # The first updates were seen; over many more, malloc holds what replays say.
-                likely = max(seen, (seen + likely) // 2)
-            found.growth[moment] = line_through(
-                batch, 2 * batch, likely, likely + two.likely - one.likely
-            )
-            found.growth_spread[moment] = one.most - one.likely
-
-    def _padding(self, recorded: int, batch: int) -> float:
-        """How much more a recurrent run pads its batches than the recorded update did."""
-        if not self.recurrent:
-            return 1.0
-        starts = self._filled(self._work(recorded)).episode_starts
-        return max(1.0, padded_share(starts, batch) / padded_share(starts, recorded))
+    def _recorded_rollouts(self, samples: int, traced: Slope | None) -> Sequences:
+        small, large = self._recorded_sizes(samples, traced)
+        step = self.training.rollout_step
+        recorded = [record_twice(partial(step, n)) for n in (small, large)]
+        return Sequences(small=recorded[0], large=recorded[1], small_batch=small, large_batch=large)
 
     def _gather_bytes(self, small: int, large: int) -> Slope:
         """Host-side bytes of one minibatch's gathering, copies and up-casts included."""
         peaks = []
         for size in (small, large):
-            buffer = self._filled(self._work(size)) or self.model.replay_buffer
-            if self.rehearsal.on_policy:
-                self.rehearsal.gather_once(buffer, size)  # flattens
+            self.training.collect(self._work(size))
+            if not self.training.gather(size):  # the first makes copies that stay
+                return NO_SLOPE
             tracemalloc.start()
             try:
-                self.rehearsal.gather_once(buffer, size)
+                self.training.gather(size)
                 peaks.append(tracemalloc.get_traced_memory()[1])
             finally:
                 tracemalloc.stop()
         per_unit = max(0, (peaks[1] - peaks[0]) // max(1, large - small))
         return Slope(fixed=max(0, peaks[1] - per_unit * large), per_unit=per_unit)
 
-    def _replay(
-        self, recorded: Sequences, batch: int, arrays: Sequence[tuple[str, int]], seeds: int
-    ) -> dict[str, HeapGrowth]:
-        assert self._waiting is not None
+    def _replay(self, heap: _Heap) -> None:
+        full, larger = self._full, self.training.sizes(self.larger)
+        short = full.steps <= LONG_ROLLOUT or not full.records_gradients
+        one = self._replayed(heap, full, SEEDS if short else LONG_SEEDS)
+        two = self._replayed(heap, larger, SEEDS // 2 if short else LONG_SEEDS)
+        growth, spread = {}, {}
+        for moment in one:
+            likely = one[moment].likely + heap.since_warm
+            if heap.seen and moment == full.moment:
+                alive = (a for a in full.arrays if phase_of(moment) in map(phase_of, a.phases))
+                seen = heap.seen + sum(a.bytes for a in alive)
+                # The first updates were seen; over many more, malloc holds what replays say.
+                likely = max(seen, (seen + likely) // 2)
+            more = two[moment].likely - one[moment].likely
+            growth[moment] = line_through(full.unit, larger.unit, likely, likely + more)
+            spread[moment] = one[moment].most - one[moment].likely
+        self.readings = replace(self.readings, growth=growth, growth_spread=spread)
+
+    def _replayed(self, heap: _Heap, sizes: Sizes, seeds: int) -> dict[str, HeapGrowth]:
+        updates, rollouts = heap.recorded["update"], heap.recorded.get("rollout")
+        padding = self.training.padding(updates.large_batch, sizes.width)
+        width = round(sizes.width * padding)
         told = {
-            "events": recorded.at(batch),
-            "gather": self.found.gather.at(batch),
-            "arrays": arrays if self.rehearsal.on_policy else None,
-            "rollout": self.rollout,
-            "flattened": self.found.flattened and int(self.model.n_envs) > 1,
-            "iterations": self._iterations(len(recorded.large)),
+            "sizes": sizes,
+            "update": Cycle.of(updates.at(width)),
+            "rollout": Cycle.of(rollouts.at(sizes.collected)) if rollouts else None,
+            "gather": self.readings.gather.at(width),
+            "iterations": self._iterations(sizes, len(updates.large) // 2),
         }
-        return self._waiting.replay(told, seeds)
+        return heap.fork.replay(told, seeds)
 
+    def _iterations(self, sizes: Sizes, events: int) -> int:
+        """How many iterations to replay: not more than the run has."""
+        most = ROLLOUTS if sizes.arrays or sizes.steps else GRADIENT_STEPS
+        if sizes.iterations:
+            most = min(most, sizes.iterations)
+        return max(2, min(most, MOST_EVENTS // max(1, events)))
 
-def _slope(batch: int, bytes_at: Any) -> Slope:
-    return line_through(batch, 2 * batch, bytes_at(batch), bytes_at(2 * batch))
+    def _assume(self, error: Exception) -> None:
+        """Where a small update cannot be run: twice what the networks save for backward."""
+        found, width = self.readings, self._full.width
+        saved = found.activations or saved_activations(self.training, width)
+        guess = saved or Slope(fixed=0, per_unit=ASSUMED_SAMPLE_BYTES)
+        note = (
+            f"a small update could not be run ({type(error).__name__}: {error}): what updates add "
+            "is assumed; try --probe"
+        )
+        self.readings = replace(
+            found,
+            unit=self._full.unit,
+            warm=found.warm or self.meter.now(),
+            activations=saved,
+            live=Slope(fixed=2 * guess.fixed, per_unit=2 * guess.per_unit),
+            growth={},
+            assumed=True,
+            notes=(*found.notes, note),
+        )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from memfit.systems.drone.settings import EPISODE, STORAGE, Settings
 from memfit.systems.program import Progress, device_of, ended, say
+from memfit.tracking import peak_bytes
 from memfit.units import format_bytes
 
 DESCRIPTION = """\
@@ -106,8 +106,7 @@ def run(options: argparse.Namespace) -> int:
 
         draw(options.plot, returns, training.paths)
         say(f"picture written to {options.plot}")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    say(f"peak {format_bytes(peak)} with {settings.agents:,} agents of {EPISODE} steps")
+    say(f"peak {format_bytes(peak_bytes())} with {settings.agents:,} agents of {EPISODE} steps")
     return code
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from memfit.errors import TargetFailed, UsageError
 from memfit.systems.fighter.cartridge import read_addresses, read_cartridge
-from memfit.systems.fighter.memory import peak_of_tree
 from memfit.systems.fighter.settings import (
     BATCH_SIZE,
     FRAMES,
@@ -19,6 +18,7 @@ from memfit.systems.fighter.settings import (
     at_least_one,
 )
 from memfit.systems.program import Progress, device_of, ended, say, say_aside
+from memfit.tracking import peak_bytes, peaks_below
 from memfit.units import format_bytes
 
 DESCRIPTION = """\
@@ -143,7 +143,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         eval_every=options.eval_every,
     )
     if game.rom is not None or game.state is not None:
-        from memfit.systems.fighter.worker import check_game
+        from memfit.systems.fighter.training import check_game
 
         check_game(game)
     if read_addresses(game.rom, game.addresses).reward is None:
@@ -198,17 +198,17 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         say(f"stopped after {done} of {settings.iterations:,} iterations")
         code = 130
-    except (EOFError, ConnectionError):
+    except (EOFError, ConnectionError):  # as described; light workers say themselves how they end
         raise TargetFailed(
             "a worker ended in the middle of a game, perhaps for want of memory: "
             "give fewer --n-envs"
         ) from None
     finally:
-        main_bytes, workers = peak_of_tree()
+        own, others = peak_bytes(), peaks_below()
         training.close()
     say(
-        f"peak {format_bytes(main_bytes)} in the main process, beside {len(workers)} others of "
-        f"{format_bytes(max(workers, default=0))} or less"
+        f"peak {format_bytes(own)} in the main process, beside {len(others)} others of "
+        f"{format_bytes(max(others, default=0))} or less"
     )
     return code
 

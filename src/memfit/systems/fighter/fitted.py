@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import EvalCallback
+from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecMonitor, VecTransposeImage
 
-from memfit.systems.fighter.micro_ppo import MicroPPO
-from memfit.systems.fighter.settings import Settings
+from memfit.dropins import LightVecEnv, MicroBatchPPO, WindowRolloutBuffer
+from memfit.systems.fighter.env import FighterEnv
+from memfit.systems.fighter.settings import FRAME_STACK, Game, Settings
 from memfit.systems.fighter.training import Report, Training, checkpoints
-from memfit.systems.fighter.vec_env import light_env
 
 EVAL_EPISODES = 5
+BUFFERS: dict[str, type[RolloutBuffer]] = {"frames": WindowRolloutBuffer, "stacks": RolloutBuffer}
 
 
-def buffer_of(storage: str) -> type[RolloutBuffer]:
-    """What a rollout is kept in: each frame once, or every stack whole."""
-    if storage == "stacks":
-        return RolloutBuffer
-    from memfit.dropins import WindowRolloutBuffer
+def light_env(game: Game, n_envs: int) -> VecEnv:
+    """Emulators in light workers, a process each; four frames stacked, channels first.
 
-    buffer: type[RolloutBuffer] = WindowRolloutBuffer
-    return buffer
+    What counts episodes and stacks frames is of the library, and stays in the main process: a
+    worker loads the emulator and no torch.
+    """
+    make_env = partial(FighterEnv, game, render_mode="rgb_array")
+    workers = LightVecEnv([make_env] * n_envs, workers=n_envs)
+    return VecTransposeImage(VecFrameStack(VecMonitor(workers), FRAME_STACK))
 
 
 class Fitted(Training):
@@ -32,19 +36,18 @@ class Fitted(Training):
         super().__init__(settings, report)
         self.envs: list[Any] = [light_env(settings.game, settings.n_envs)]
         try:
-            self.model = MicroPPO(
+            self.model = MicroBatchPPO(
                 "CnnPolicy",
                 self.envs[0],
                 n_steps=settings.n_steps,
                 batch_size=settings.minibatch,
-                micro_batch=settings.micro_batch,
-                rollout_buffer_class=buffer_of(settings.storage),
+                micro_batch_size=settings.micro_batch,
+                rollout_buffer_class=BUFFERS[settings.storage],
                 n_epochs=settings.n_epochs,
                 learning_rate=settings.learning_rate,
                 ent_coef=settings.entropy,
                 seed=settings.seed,
                 device=settings.device,
-                report=report,
             )
             if settings.output is not None:
                 self.callbacks.append(checkpoints(settings, str(settings.output), replay=False))

@@ -6,6 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,10 @@ from stable_baselines3.common.callbacks import (
 )
 from stable_baselines3.common.logger import Logger
 
-from memfit.systems.fighter.settings import Settings
+from memfit.dropins import LightVecEnv
+from memfit.errors import TargetFailed, UsageError
+from memfit.systems.fighter.env import FighterEnv
+from memfit.systems.fighter.settings import Game, Settings
 
 Report = Callable[[str, float], None]
 
@@ -36,11 +40,20 @@ class Iteration:
 
 
 class Progress(BaseCallback):
-    """Says how far the rollout is."""
+    """Says how far the rollout is, and how far the update: the optimizer tells of its steps."""
 
     def __init__(self, report: Report) -> None:
         super().__init__()
         self._report = report
+        self._gradient_steps = 0
+        self._hook: Any = None
+
+    def _on_training_start(self) -> None:
+        optimizer = self.model.policy.optimizer
+        self._hook = optimizer.register_step_post_hook(self._on_gradient_step)
+
+    def _on_training_end(self) -> None:
+        self._hook.remove()
 
     def _on_step(self) -> bool:
         buffer = self.model.rollout_buffer  # type: ignore[attr-defined]
@@ -48,7 +61,16 @@ class Progress(BaseCallback):
         return True
 
     def _on_rollout_end(self) -> None:
+        self._gradient_steps = 0
         self._report("update", 0.0)
+
+    def _on_gradient_step(self, *_: Any) -> None:
+        model: Any = self.model
+        samples = model.rollout_buffer.buffer_size * model.n_envs
+        self._gradient_steps += 1
+        self._report(
+            "update", self._gradient_steps / (model.n_epochs * -(-samples // model.batch_size))
+        )
 
 
 class Training(ABC):
@@ -86,7 +108,8 @@ class Training(ABC):
                 evaluated=self._evaluated(number),
             )
         if settings.output is not None:
-            self.model.save(settings.output / "fighter.zip")
+            # How a rollout was kept is no part of a policy: this loads where memfit is not.
+            self.model.save(settings.output / "fighter.zip", exclude=["rollout_buffer_class"])
 
     def _evaluated(self, number: int) -> float | None:
         every = self.settings.eval_every
@@ -111,3 +134,11 @@ def checkpoints(settings: Settings, directory: str, *, replay: bool) -> Checkpoi
         name_prefix="fighter",
         save_replay_buffer=replay,
     )
+
+
+def check_game(game: Game) -> None:
+    """Start the game once in a process that then ends, and refuse one that does not start."""
+    try:
+        LightVecEnv([partial(FighterEnv, game)]).close()
+    except TargetFailed:
+        raise UsageError("the emulator fails with this ROM or savestate: give others") from None

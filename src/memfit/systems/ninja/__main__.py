@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from memfit.errors import UsageError
 from memfit.systems.ninja.settings import EnvironmentConfig, Memory, Training
 from memfit.systems.program import Progress, device_of, ended, say
+from memfit.tracking import peak_bytes
 from memfit.units import format_bytes
 
 if TYPE_CHECKING:
@@ -163,9 +163,8 @@ def run_training(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         say(f"stopped after {done:,} of {settings.steps:,} steps")
         code = 130
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     whose = "this process" if options.workers else "the process"
-    say(f"peak of {whose} {format_bytes(peak)} with {settings.n_envs:,} environments")
+    say(f"peak of {whose} {format_bytes(peak_bytes())} with {settings.n_envs:,} environments")
     return code
 
 

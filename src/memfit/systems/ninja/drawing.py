@@ -113,6 +113,12 @@ def draw_background(level: Level) -> pygame.Surface:
     return surface
 
 
+@cache
+def shared_background(level: Level) -> pygame.Surface:
+    """A level's background in colour, the same for all environments of a process."""
+    return draw_background(level)
+
+
 def cast(world: World) -> list[tuple[str, int, int]]:
     """What is drawn, from the back to the front: the name of a sprite and its upper left corner."""
     shown = [

@@ -8,21 +8,15 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from memfit.systems.ninja.drawing import animation, draw_background, picture
+from memfit.systems.ninja.drawing import animation, draw_background, picture, shared_background
 from memfit.systems.ninja.features import game_state
-from memfit.systems.ninja.fields import Fields, build_fields, reachability
+from memfit.systems.ninja.fields import build_fields, reachability
 from memfit.systems.ninja.full_frame import FullFrame
 from memfit.systems.ninja.graph import GRAPH, DescribedGraph
-from memfit.systems.ninja.level import Level, load
+from memfit.systems.ninja.level import load, shared_level
+from memfit.systems.ninja.level_data import build_data, shared_data, shared_graph
 from memfit.systems.ninja.patches import Patches
 from memfit.systems.ninja.settings import EnvironmentConfig
-from memfit.systems.ninja.shared import (
-    build_data,
-    shared_data,
-    shared_graph,
-    shared_level,
-    shared_surface,
-)
 from memfit.systems.ninja.sizes import (
     ACTIONS,
     ALL_ENTITIES,
@@ -84,23 +78,18 @@ class _Stage:
     """A level with all that one environment has of it, its own or shared."""
 
     def __init__(self, name: str, config: EnvironmentConfig) -> None:
-        memory, folder = config.memory, config.shared_folder
-        self.level: Level = shared_level(name) if memory.shared_levels else load(name)
-        self.folder = folder
+        memory = config.memory
+        self.level = shared_level(name) if memory.shared_levels else load(name)
         self.pictures: FullFrame | Patches
-        fields: Fields
-        if memory.shared_levels:
-            data = shared_data(self.level, folder)
+        if memory.shared_levels or memory.patches:
+            data = (shared_data if memory.shared_levels else build_data)(self.level)
             fields = data.fields
         else:
             fields = build_fields(self.level)
-        if memory.patches and memory.shared_levels:
+        if memory.patches:
             self.pictures = Patches(data.background, data.overview)
-        elif memory.patches:
-            own = build_data(self.level)
-            self.pictures = Patches(own["background"], own["overview"])
         else:
-            draw = shared_surface if memory.shared_levels else draw_background
+            draw = shared_background if memory.shared_levels else draw_background
             self.pictures = FullFrame(draw(self.level), memory)
         self.world = World(self.level, fields, sparse=memory.sparse_entities)
         self.shares_graph = memory.shared_graphs
@@ -113,7 +102,7 @@ class _Stage:
         """The level's graph, built when it is first asked for."""
         if self._graph is None:
             if self.shares_graph:
-                self._graph = shared_graph(self.level, self.folder)
+                self._graph = shared_graph(self.level)
             else:
                 self._described = DescribedGraph(self.level)
                 self._graph = self._described.arrays

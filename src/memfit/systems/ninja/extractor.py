@@ -17,7 +17,8 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, Combine
 from torch import nn
 
 from memfit.systems.ninja.graph import GRAPH
-from memfit.systems.ninja.shared import shared_graph, shared_level
+from memfit.systems.ninja.level import shared_level
+from memfit.systems.ninja.level_data import shared_graph
 from memfit.systems.ninja.sizes import EDGE_FEATURES, NODE_FEATURES
 
 NODE_CODE, EDGE_CODE = 32, 16
@@ -27,12 +28,7 @@ _ENCODED = ("graph_node_features", "graph_node_mask", "graph_edge_features", "gr
 class GraphFeatures(BaseFeaturesExtractor):
     """Features of pictures and states as usual, joined with the averaged codes of a graph."""
 
-    def __init__(
-        self,
-        observation_space: spaces.Dict,
-        levels: Sequence[str] = (),
-        shared_folder: str | None = None,
-    ) -> None:
+    def __init__(self, observation_space: spaces.Dict, levels: Sequence[str] = ()) -> None:
         parts = observation_space.spaces
         usual = spaces.Dict(
             {name: part for name, part in parts.items() if name not in GRAPH and name != "level"}
@@ -44,7 +40,7 @@ class GraphFeatures(BaseFeaturesExtractor):
         self.edges = nn.Sequential(nn.Linear(EDGE_FEATURES, EDGE_CODE), nn.ReLU())
         self.levels = len(levels)
         for number, name in enumerate(levels):
-            graph = shared_graph(shared_level(name), shared_folder)
+            graph = shared_graph(shared_level(name))
             for part in _ENCODED:
                 self.register_buffer(f"{part}_{number}", _shared(graph[part]), persistent=False)
 

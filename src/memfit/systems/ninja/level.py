@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 
@@ -48,10 +47,10 @@ class Level:
         walls.flags.writeable = False
         return walls
 
-    @cached_property
-    def digest(self) -> str:
-        """What tells this level's arrays from another's."""
-        return hashlib.sha256("\n".join(self.rows).encode()).hexdigest()[:16]
+    @property
+    def drawing(self) -> str:
+        """The level as text, which `parse` reads."""
+        return "\n".join(self.rows)
 
 
 def centre(tile: tuple[int, int]) -> tuple[int, int]:
@@ -92,6 +91,12 @@ def load(name: str) -> Level:
             f"level {name} cannot be read ({error.strerror}): give a text file"
         ) from None
     return parse(text, name=name)
+
+
+@cache
+def shared_level(name: str) -> Level:
+    """A level, read once in a process."""
+    return load(name)
 
 
 def parse(text: str, *, name: str) -> Level:

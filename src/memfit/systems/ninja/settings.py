@@ -59,7 +59,6 @@ class EnvironmentConfig:
     reachability: bool = True
     max_steps: int = 300
     memory: Memory = field(default_factory=Memory.fitted)
-    shared_folder: str | None = None  # where processes that are not forks find shared arrays
 
     def __post_init__(self) -> None:
         if not self.levels:

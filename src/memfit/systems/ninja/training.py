@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
-from memfit.systems.ninja.drawing import sprites
 from memfit.systems.ninja.env import NinjaEnv
 from memfit.systems.ninja.settings import EnvironmentConfig, Training
-from memfit.systems.ninja.shared import shared_data, shared_graph, shared_level
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,35 +32,19 @@ class Rollout:
 @contextmanager
 def vec_env(settings: Training) -> Iterator[VecEnv]:
     """The environments of a training, in this process or each in its own."""
-    config, method = settings.env, settings.start_method
-    with tempfile.TemporaryDirectory(prefix="ninja-levels-") as folder:
-        if method == "fork" and config.memory.shared_levels:
-            _prepare(config)
-        elif method is not None and config.memory.shared_levels:
-            config = replace(config, shared_folder=folder)
-            _prepare(config)
-        made = make_vec_env(
-            NinjaEnv,
-            n_envs=settings.n_envs,
-            seed=settings.seed,
-            env_kwargs={"config": config},
-            vec_env_cls=DummyVecEnv if method is None else SubprocVecEnv,
-            vec_env_kwargs={} if method is None else {"start_method": method},
-        )
-        try:
-            yield made
-        finally:
-            _close(made)
-
-
-def _prepare(config: EnvironmentConfig) -> None:
-    """Make what workers share before they start: in pages to inherit, or in files to map."""
-    sprites()
-    for name in config.levels:
-        level = shared_level(name)
-        shared_data(level, config.shared_folder)
-        if config.graphs != "none" or not config.memory.lazy_graphs:
-            shared_graph(level, config.shared_folder)
+    method = settings.start_method
+    made = make_vec_env(
+        NinjaEnv,
+        n_envs=settings.n_envs,
+        seed=settings.seed,
+        env_kwargs={"config": settings.env},
+        vec_env_cls=DummyVecEnv if method is None else SubprocVecEnv,
+        vec_env_kwargs={} if method is None else {"start_method": method},
+    )
+    try:
+        yield made
+    finally:
+        _close(made)
 
 
 def _close(made: VecEnv) -> None:

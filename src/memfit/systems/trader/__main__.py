@@ -100,7 +100,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 def check(options: argparse.Namespace) -> int:
     """Refuse what cannot work; the limit in bytes."""
-    from memfit.systems.trader.processes import machine_limit
+    from memfit.tracking.guard import usable_bytes
 
     if options.trials < 0:
         raise UsageError(f"--trials is {options.trials}: give 0 or more")
@@ -109,7 +109,7 @@ def check(options: argparse.Namespace) -> int:
     if options.max_seconds is not None and not options.max_seconds > 0:
         raise UsageError(f"--max-seconds is {options.max_seconds}: give more than 0")
     if options.limit is None:
-        return int(machine_limit() * (1 - MARGIN))
+        return int(usable_bytes() * (1 - MARGIN))
     limit = parse_bytes(options.limit)
     if limit < 1:
         raise UsageError("--limit is 0: give an amount such as 2GiB")

@@ -26,9 +26,9 @@ from memfit.systems.trader import ppo
 from memfit.systems.trader.market import Market
 from memfit.systems.trader.networks import Actor
 from memfit.systems.trader.portfolio import RUNS, Portfolios
-from memfit.systems.trader.processes import end_with_parent, end_workers
-from memfit.systems.trader.rollout import WorkerDied
+from memfit.systems.trader.rollout import WorkerDied, end_workers
 from memfit.systems.trader.settings import DECAY, DISCOUNT, Settings
+from memfit.tracking.side_by_side import end_with_parent
 
 Report = Callable[[str, float], None]
 Stop = Callable[[], None]

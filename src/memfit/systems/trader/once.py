@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from memfit.dropins.settings import give_back_large_blocks
+from memfit.errors import OverLimit
 from memfit.systems.program import device_of
 from memfit.systems.trader import estimate
-from memfit.systems.trader.guard import Ended, Guard
-from memfit.systems.trader.processes import return_large_blocks, tree_memory
 from memfit.systems.trader.rollout import Collector
 from memfit.systems.trader.settings import Settings
 from memfit.systems.trader.trial import allow, market_for, out_of_memory
+from memfit.tracking.guard import Guard
+from memfit.tracking.side_by_side import held, tree
 from memfit.units import format_bytes
 
 Say = Callable[[str], None]
@@ -28,6 +31,48 @@ Progress = Callable[[str, float], None]
 WORKER = 16 << 20
 # What torch loads when the first optimizer is made.
 OPTIMIZER = 80 << 20
+
+
+class TimeUp(Exception):
+    """The training has had the time that it was given."""
+
+
+class Watch(Guard):
+    """A guard that also counts the steps of a rollout that might not end, and ends it in time."""
+
+    def __init__(self, limit: int, max_seconds: float | None) -> None:
+        super().__init__(limit)
+        self.max_seconds = max_seconds
+        self.started = time.monotonic()
+        self.steps = self._first = 0
+
+    def check(self) -> None:
+        """Go on, or raise why not."""
+        past = time.monotonic() - self.started
+        if self.max_seconds is not None and past > self.max_seconds:
+            raise TimeUp(f"ended after {past:.0f} s, as --max-seconds asks")
+        super().check()
+
+    def step(self) -> None:
+        """One step of a rollout that might not end."""
+        self.steps += 1
+        if self.steps == 1:
+            self._first = self._private()
+        self.check()
+
+    def new_rollout(self) -> None:
+        """Count steps from here."""
+        self.steps = 0
+
+    def growth(self) -> str:
+        """How many steps the rollout had, and what each of them added."""
+        if self.steps < 2:
+            return ""
+        each = (self._private() - self._first) / self.steps
+        return f"; the rollout had {self.steps:,} steps and grew by {each:,.0f} bytes a step"
+
+    def _private(self) -> int:
+        return held(tree(os.getpid())).private
 
 
 def train(
@@ -45,14 +90,14 @@ def train(
 def _fitted(
     settings: Settings, options: argparse.Namespace, limit: int, progress: Progress, say: Say
 ) -> int:
-    return_large_blocks()
+    give_back_large_blocks()
     market = market_for(settings)
     collector = Collector(settings, market)  # before torch is loaded
     try:
         from memfit.systems.trader.fitted import Fitted
 
         settings = replace(settings, device=device_of(settings.device))
-        here = tree_memory(os.getpid())
+        here = held(tree(os.getpid()))
         own = int(sum(estimate.arrays(settings).values()) * (1 + estimate.MARGIN))
         needed = here.total + own + OPTIMIZER + settings.workers * WORKER
         if needed > limit:
@@ -63,7 +108,7 @@ def _fitted(
             return 3
         allow(limit - here.files - collector.buffers.bytes, settings.threads)
         training = Fitted(settings, market, collector, progress)
-        return _run(training, Guard(limit=limit, max_seconds=options.max_seconds), settings, say)[0]
+        return _run(training, Watch(limit, options.max_seconds), settings, say)[0]
     except (MemoryError, RuntimeError, OSError) as error:
         if not out_of_memory(error):
             raise
@@ -79,16 +124,16 @@ def _described(
     from memfit.systems.trader.described import Described
 
     market = market_for(settings)
-    guard = Guard(limit=limit, max_seconds=options.max_seconds)
+    watch = Watch(limit, options.max_seconds)
     try:
-        training = Described(settings, market, progress, guard.step, guard.check)
+        training = Described(settings, market, progress, watch.step, watch.check)
     except BaseException:
-        guard.close()
+        watch.close()
         raise
-    return _run(training, guard, settings, say)
+    return _run(training, watch, settings, say)
 
 
-def _run(training: Any, guard: Guard, settings: Settings, say: Say) -> tuple[int, float | None]:
+def _run(training: Any, watch: Watch, settings: Settings, say: Say) -> tuple[int, float | None]:
     """Go through all iterations; the exit code, and the score where there is one."""
     code, done, cut, score = 0, 0, 0, None
     try:
@@ -103,22 +148,24 @@ def _run(training: Any, guard: Guard, settings: Settings, say: Say) -> tuple[int
                 f"iteration {done}: {returned}, losses {result.actor_loss:.3f} (actor) "
                 f"{result.critic_loss:.3f} (critic), {result.seconds:.1f} s"
             )
-            guard.new_rollout()
-            guard.check()
+            watch.new_rollout()
+            watch.check()
         score = training.judge()
         say(f"on held-out prices: mean return {score:+.2f} %")
-    except Ended as ended:
-        say(str(ended))
+    except TimeUp as ended:
+        say(f"{ended}{watch.growth()}")
+    except OverLimit as ended:
+        say(f"{ended}{watch.growth()}")
         code = ended.exit_code
     except KeyboardInterrupt:
         say(f"stopped after {done} of {settings.iterations} iterations")
         code = 130
     finally:
-        guard.close()
+        watch.close()
         training.close()
     if cut:
         say(f"{cut} episodes did not say done within {settings.max_episode} steps: ended")
-    say(f"peak {format_bytes(guard.peak)} with width {settings.width}, {_people(settings)}")
+    say(f"peak {format_bytes(watch.peak_bytes)} with width {settings.width}, {_people(settings)}")
     return code, score
 
 

@@ -58,7 +58,7 @@ def _csv(file: Path) -> tuple[list[str], Array]:
             if len(line) != len(header):
                 raise UsageError(
                     f"{file}, line {reader.line_num}: {len(line)} columns, but the header has "
-                    f"{len(header)}: mend that line"
+                    f"{len(header)}: fix that line"
                 )
             rows.append([_number(file, reader.line_num, header[i], line[i]) for i in kept])
     prices = np.array(rows, dtype=np.float64).reshape(len(rows), len(kept))
@@ -71,7 +71,7 @@ def _number(file: Path, line: int, name: str, text: str) -> float:
         return float(text) if text else math.nan
     except ValueError:
         raise UsageError(
-            f"{file}, line {line}, column {name}: {text!r} is no number: mend that line"
+            f"{file}, line {line}, column {name}: {text!r} is no number: fix that line"
         ) from None
 
 

@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from memfit.dropins import trim
 from memfit.systems.trader.market import Array, Market
 from memfit.systems.trader.portfolio import RUNS, TIME_UP, Portfolios
-from memfit.systems.trader.processes import end_with_parent, end_workers, give_back
 from memfit.systems.trader.settings import ACTIONS, Settings
+from memfit.tracking.side_by_side import end_with_parent
 
 
 class Buffers:
@@ -157,7 +158,7 @@ class Collector:
         context = multiprocessing.get_context("fork")
         gc.collect()
         gc.freeze()  # a worker that collects garbage would copy what it shares
-        give_back()
+        trim()
         try:
             for number in range(settings.workers):
                 here, there = context.Pipe()
@@ -203,6 +204,16 @@ class Collector:
         """End all workers, and wait until they are gone."""
         end_workers(self.workers)
         self.workers = []
+
+
+def end_workers(workers: list[tuple[Any, Connection]]) -> None:
+    """End processes that serve through pipes, and wait until they are gone."""
+    for process, pipe in workers:
+        process.kill()
+        pipe.close()
+    for process, _ in workers:
+        process.join()
+        process.close()
 
 
 def _serve(

@@ -21,8 +21,8 @@ import optuna
 from memfit.errors import UsageError
 from memfit.systems.trader import estimate
 from memfit.systems.trader.estimate import Base
-from memfit.systems.trader.processes import Memory, end_group, memory_of, reading, together, tree
 from memfit.systems.trader.settings import Settings
+from memfit.tracking.side_by_side import Held, end_with_workers, held, memory_of, together, tree
 from memfit.units import format_bytes
 
 # What a study may choose from, up to what the command line allows.
@@ -45,7 +45,7 @@ class Running:
     share: int
     errors: IO[bytes]
     trial: optuna.Trial | None = None
-    peak: Memory = field(default_factory=Memory)
+    peak: Held = field(default_factory=Held)
     worker: int = 0
     answers: list[dict[str, Any]] = field(default_factory=list)
     unread: bytes = b""
@@ -126,7 +126,7 @@ class Study:
 
     def room(self, *, alone: bool = False) -> int:
         """What is left of the limit for one more trial, by plan."""
-        own = memory_of([os.getpid()])
+        own = held([os.getpid()])
         given = 0 if alone else sum(running.share for running in self.running)
         files = max(self.base.files, own.files)
         return self.usable - own.private - files - given
@@ -221,15 +221,17 @@ class Study:
             raise OutOfTime
         time.sleep(LOOK_SECONDS)
         trees = {
-            running.process.pid: [reading(pid) for pid in tree(running.process.pid)]
+            running.process.pid: [memory_of(pid) for pid in tree(running.process.pid)]
             for running in self.running
         }
-        whole = together([reading(os.getpid()), *(one for each in trees.values() for one in each)])
+        whole = together(
+            [memory_of(os.getpid()), *(one for each in trees.values() for one in each)]
+        )
         self.peak = max(self.peak, whole.total)
         for running in list(self.running):
             processes = trees[running.process.pid]
             now = together(processes)
-            running.peak = Memory(
+            running.peak = Held(
                 private=max(running.peak.private, now.private),
                 files=max(running.peak.files, now.files),
             )
@@ -311,7 +313,7 @@ class Study:
 
     def _drop(self, running: Running) -> None:
         """End a process with all its workers, and let go of it."""
-        end_group(running.process)
+        end_with_workers(running.process)
         self.running.remove(running)
         with running.errors as errors:
             errors.seek(0)

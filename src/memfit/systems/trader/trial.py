@@ -14,17 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from memfit.dropins.settings import give_back_large_blocks
 from memfit.errors import UsageError
 from memfit.systems.program import device_of
 from memfit.systems.trader.market import Market, market_of, synthetic
-from memfit.systems.trader.processes import (
-    end_with_parent,
-    return_large_blocks,
-    status,
-    tree_memory,
-)
 from memfit.systems.trader.rollout import Collector
 from memfit.systems.trader.settings import Settings
+from memfit.tracking.guard import refuse_beyond
+from memfit.tracking.side_by_side import end_with_parent, held, tree
 
 RESERVED = 64 << 20  # that libraries reserve beside stacks, and do not touch: measured, rounded up
 
@@ -48,13 +45,8 @@ def allow(share: int, threads: int) -> None:
     stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
     if stack == resource.RLIM_INFINITY or stack > 8 << 20:
         stack = 8 << 20
-    here = tree_memory(os.getpid()).private
-    free = max(0, share - here) + 2 * threads * stack + RESERVED
-    limit = status("VmData") + free
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    if hard != resource.RLIM_INFINITY:
-        limit = min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    here = held(tree(os.getpid())).private
+    refuse_beyond(max(0, share - here) + 2 * threads * stack + RESERVED)
 
 
 def answer(**fields: Any) -> None:
@@ -74,7 +66,7 @@ def out_of_memory(error: BaseException) -> bool:
 def run(job: dict[str, Any]) -> None:
     """Train, judge, and answer."""
     settings = Settings(**job["settings"])
-    return_large_blocks()
+    give_back_large_blocks()
     market = market_for(settings)
     collector = Collector(settings, market)  # before torch is loaded
     try:

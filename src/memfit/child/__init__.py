@@ -1,0 +1,1 @@
+"""What stands around a user's code in the disposable child: confinement, hooks, failures."""

@@ -1,0 +1,41 @@
+"""The disposable child's program: `python -m memfit.child PARENT JOB RESULT SCRATCH`.
+
+Started by `memfit.measure.children.sandbox`. All code of the user runs here; the answer is written
+to RESULT as JSON, and the process ends at once without unwinding the user's code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from memfit.measure.children.ending import end_with_parent
+
+
+def main() -> None:
+    """Run the job's target and answer, whatever it does."""
+    end_with_parent(int(sys.argv[1]))  # before anything that takes time
+    from memfit.child.failures import answer_to, answer_to_exit
+    from memfit.child.target import Child
+    from memfit.model.job import Answer, Job, Status
+    from memfit.model.json_loader import from_json
+
+    job, result, scratch = (Path(word) for word in sys.argv[2:5])
+    child = Child(from_json(Job, json.loads(job.read_text())), result, scratch)
+    own = os.getpid()
+    try:
+        child.run()
+        answer = child.observed() or Answer(status=Status.NEVER_LEARNED)
+    except SystemExit as stop:
+        answer = answer_to_exit(stop.code)
+    except BaseException as error:  # noqa: BLE001 - whatever the target raises is the answer
+        answer = answer_to(error)
+    if os.getpid() != own:  # a fork of the target came to its end; the target itself goes on
+        os._exit(0)
+    child.answer(answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""A job's target in the child: run up to where it would learn, looked at there, and ended."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+import os
+import pickle
+import runpy
+import sys
+import weakref
+from pathlib import Path
+from typing import Any, NoReturn
+
+from memfit.child.confinement import confine
+from memfit.child.failures import answer_to
+from memfit.child.file_shield import Shield
+from memfit.child.import_hooks import ImportHooks, reserve_without_limit
+from memfit.child.looking import look_at
+from memfit.errors import SpecError
+from memfit.libraries import all_libraries, library_of
+from memfit.measure.kernel.proc import PeakMeter
+from memfit.measure.survey.observer import Observer
+from memfit.model.job import Answer, Job, Look, Status, TargetKind
+from memfit.model.json_loader import to_json
+from memfit.model.training import Observed, SkipTraining, Training
+
+
+class Child:
+    """One job: which target, how to look at it, and where the answer goes."""
+
+    def __init__(self, job: Job, result: Path, scratch: Path) -> None:
+        self.job = job
+        self.result = result
+        self.scratch = scratch
+        self.meter = PeakMeter()
+        self.skipped: list[weakref.ref[Any]] = []
+        self.observer: Observer | None = None
+
+    def answer(self, answer: Answer) -> NoReturn:
+        """Write the answer and end: no `finally` of the user's, no exit handler, runs."""
+        partial = self.result.with_suffix(".part")
+        partial.write_text(json.dumps(to_json(answer)))
+        partial.rename(self.result)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+    def run(self) -> None:
+        """Confine this process, put on the hooks, and run the target."""
+        shield = Shield(str(self.scratch))
+        shield.install()
+        confine((str(self.scratch), "/dev", "/proc"))
+        own = {**shield.hooks(), "numpy": reserve_without_limit}
+        theirs = [h for library in all_libraries() for h in library.hooks(self.stop, self.job)]
+        ImportHooks([own, *theirs]).install()
+        match self.job.kind:
+            case TargetKind.SCRIPT:
+                self._run_script()
+            case TargetKind.FACTORY:
+                self._run_factory()
+            case TargetKind.SPEC:
+                self._run_spec()
+            case TargetKind.OBJECT:
+                self._begin(pickle.loads(base64.b64decode(self.job.pickled)))
+
+    def _run_script(self) -> None:
+        path = self.job.target
+        sys.argv = [path, *self.job.args]
+        sys.path.insert(0, str(Path(path).resolve().parent))
+        runpy.run_path(os.path.abspath(path), run_name="__main__")  # noqa: PTH100 - as Python does
+
+    def _run_factory(self) -> None:
+        module_name, _, name = self.job.target.partition(":")
+        sys.path.insert(0, str(Path.cwd()))
+        self._begin(getattr(importlib.import_module(module_name), name)())
+
+    def _begin(self, made: Any) -> None:
+        owner = next((library for library in all_libraries() if library.owns(made)), None)
+        if owner is not None:
+            owner.begin(made, self.stop)
+
+    def _run_spec(self) -> None:
+        facts = self.job.spec
+        sys.path.insert(0, str(Path.cwd()))
+        try:
+            for name in facts["imports"]:
+                importlib.import_module(name)
+            library_of(facts["library"]).build(facts, self.scratch, self.stop)
+        except SpecError as error:
+            self.answer(Answer(status=Status.BAD_SPEC, reason=str(error)))
+
+    # -- where it would learn --------------------------------------------------------------------
+
+    def stop(self, training: Training) -> Any:
+        """Look at a training that is about to begin; return only where it is to go on."""
+        self._check_settings(training)
+        if self.job.look is Look.OBSERVE and isinstance(training, Observed):
+            self.observer = Observer(training, self.job.updates, self._end_observing)
+            return
+        if len(self.skipped) < self.job.skip:
+            self.skipped.append(weakref.ref(training.identity()))
+            raise SkipTraining
+        stopped = self.meter.now()
+        earlier = [skipped() for skipped in self.skipped]
+        try:
+            found = look_at(training, self.job, stopped, self.scratch)
+        except BaseException as error:  # noqa: BLE001 - whatever its own code raises is the answer
+            self.answer(self._failed(error, training))
+        self.answer(
+            Answer(
+                **found,
+                again=training.identity() in earlier,
+                earlier_alive=any(one is not None for one in earlier),
+            )
+        )
+
+    def _check_settings(self, training: Training) -> None:
+        """A setting that the run does not have after all is the answer."""
+        known = training.settings()
+        if any(known.get(name) != value for name, value in self.job.knobs.items()):
+            self.answer(Answer(status=Status.NO_SETTING, settings=tuple(known)))
+
+    def _failed(self, error: BaseException, training: Training) -> Answer:
+        if isinstance(error, SpecError):
+            return Answer(status=Status.BAD_SPEC, reason=str(error))
+        built_here = self.job.kind in (TargetKind.OBJECT, TargetKind.FACTORY)
+        own = built_here and getattr(training, "running_its_own", False)
+        return answer_to(error, surveying=not own)
+
+    def observed(self) -> Answer | None:
+        """What was seen of a run that has ended by itself, None where none was observed."""
+        if self.observer is None:
+            return None
+        peaks, rows = self.observer.peaks, self.observer.rows
+        return Answer(status=Status.OBSERVED, peaks=peaks, rows=rows)
+
+    def _end_observing(self) -> None:
+        found = self.observed()
+        assert found is not None
+        self.answer(found)

@@ -1,0 +1,106 @@
+"""What most driven trainings have in common: a base class for a library's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from memfit.formulas.array_bytes import sizes
+from memfit.model import RunSpec
+from memfit.model.training import Beside, Mark, Sizes, Work
+
+
+class DrivenTraining:
+    """Defaults of `memfit.model.training.Driven`: no padding, no gathering, nothing beside it."""
+
+    running_its_own = False
+    patience = 1.0
+    recorded_samples = 0
+
+    def facts(self) -> RunSpec:
+        raise NotImplementedError
+
+    def settings(self) -> Mapping[str, int]:
+        return {}
+
+    def identity(self) -> object:
+        return self
+
+    def beside(self) -> Beside:
+        return Beside()
+
+    def sizes(self, knobs: Mapping[str, int]) -> Sizes:
+        spec = self.facts()
+        return sizes(spec, {**spec.knobs, **knobs})
+
+    def prepare(self) -> None:
+        return None
+
+    def samples_of(self, work: Work) -> int:
+        return work.batch
+
+    def held_bytes(self, work: Work) -> int:
+        return 0
+
+    def collect(self, work: Work) -> None:
+        return None
+
+    def update(self, work: Work, mark: Mark) -> None:
+        raise NotImplementedError
+
+    def rollout_step(self, samples: int) -> object:
+        return None
+
+    def gather(self, samples: int) -> bool:
+        return False
+
+    def forward(self, samples: int) -> object:
+        raise NotImplementedError
+
+    def padding(self, recorded: int, samples: int) -> float:
+        return 1.0
+
+    def tensors(self) -> Iterable[Any]:
+        raise NotImplementedError
+
+    def drop_gradients(self) -> None:
+        for tensor in self.tensors():
+            tensor.grad = None
+
+
+def state_tensors(optimizer: Any) -> Iterator[Any]:
+    """The tensors that an optimizer keeps from one step to the next."""
+    for state in optimizer.state.values():
+        yield from (value for value in state.values() if hasattr(value, "untyped_storage"))
+
+
+def state_bytes(optimizer: Any) -> int:
+    """What an optimizer holds; before its first step, what its kind will hold."""
+    held = sum(int(tensor.nbytes) for tensor in state_tensors(optimizer))
+    if held:
+        return held
+    parameters = sum(p.nbytes for group in optimizer.param_groups for p in group["params"])
+    defaults = optimizer.defaults
+    if "betas" in defaults:
+        copies = 3 if defaults.get("amsgrad") else 2
+    elif "alpha" in defaults:  # RMSprop
+        copies = 1 + bool(defaults.get("momentum")) + bool(defaults.get("centered"))
+    else:
+        copies = int(bool(defaults.get("momentum")))
+    return int(parameters) * copies
+
+
+def tensors_of(module: Any) -> list[Any]:
+    """A module's parameters and buffers, each once."""
+    return list({id(t): t for t in (*module.parameters(), *module.buffers())}.values())
+
+
+def versions_of(*names: str) -> dict[str, str]:
+    """The versions of Python and of those of some libraries that are loaded."""
+    import sys
+
+    found = {"python": sys.version.split()[0]}
+    for name in names:
+        if name in sys.modules:
+            found[name] = str(getattr(sys.modules[name], "__version__", ""))
+    return found

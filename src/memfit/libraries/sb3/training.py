@@ -1,0 +1,153 @@
+"""Trainings of stable-baselines3, driven in a child: their real objects, their own code, any size.
+
+The run's own `collect_rollouts` and `train` are called, so that every copy, up-cast and temporary
+of the installed version, of a custom policy or of a custom buffer is there. Only the amount of work
+is cut: the env is stepped a little and what it gave is repeated into the rest of the buffer, and an
+update stops after a few minibatches.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from memfit.libraries.driven import DrivenTraining, state_tensors
+from memfit.libraries.sb3 import facts
+from memfit.libraries.sb3.changed_settings import settings_of
+from memfit.libraries.sb3.facts import SeenUpdate
+from memfit.libraries.sb3.forward_pass import forward
+from memfit.model import RunSpec
+from memfit.model.training import GATHER, GATHERED, Beside, Mark
+
+WINDOW_STEPS, WINDOW_SECONDS = 16, 1.0  # enough to see how observations move on
+
+
+class Sb3Training(DrivenTraining):
+    """What on-policy and off-policy trainings have in common.
+
+    `rest` does what is left of the model's own set-up for learning, and returns the callback.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        length: int | None,
+        callback: Any,
+        rest: Callable[[], Any],
+        env_fns: Sequence[Callable[[], Any]],
+    ) -> None:
+        self.model = model
+        self.length = length
+        self.run_callback = callback
+        self.rest = rest
+        self.env_fns = env_fns
+        self.seen = SeenUpdate()
+        self.callback: Any = None
+        self.arrays_of_buffer: list[str] = []
+
+    def facts(self) -> RunSpec:
+        return facts.read(self.model, self.length, self.run_callback, self.seen)
+
+    def settings(self) -> Mapping[str, int]:
+        return settings_of(self.model)
+
+    def identity(self) -> object:
+        return self.model
+
+    def prepare(self) -> None:
+        model = self.model
+        self.arrays_of_buffer = facts.array_names(self.facts())
+        model.tensorboard_log = None
+        model.verbose = 0
+        if getattr(model, "target_kl", None) and hasattr(model, "n_epochs"):
+            model.target_kl = 1e9  # an update that ends early would hide its peak
+        if hasattr(model, "n_critic_updates"):  # TRPO: each is like the other
+            model.n_critic_updates = min(model.n_critic_updates, 2)
+        self.callback = self.rest()
+
+    def forward(self, samples: int) -> object:
+        return forward(self.model, samples)
+
+    def tensors(self) -> Iterable[Any]:
+        yield from self.model.policy.parameters()
+        for _, optimizer in facts.optimizers_of(self.model):
+            yield from state_tensors(optimizer)
+
+    def drop_gradients(self) -> None:
+        for tensor in self.model.policy.parameters():
+            tensor.grad = None
+
+    # -- beside it -------------------------------------------------------------------------------
+
+    def beside(self) -> Beside:
+        env = self.model.env.unwrapped
+        light = facts.is_light(env)
+        workers = env.pids if light else [p.pid for p in getattr(env, "processes", ())]
+        eval_env = facts.eval_env(self.run_callback)
+        saving = [c for c in self.facts().callbacks if c.kind == "save"]
+        return Beside(
+            make_env=self._one_env if self.env_fns else None,
+            workers=tuple(workers),
+            worker_envs=int(env.num_envs) if light else 0,
+            evaluate=None if eval_env is None else lambda n, s: self._evaluate(eval_env, n, s),
+            save=self._save if saving else None,
+            saves_replay=any(c.saves_replay_buffer for c in saving),
+        )
+
+    def _one_env(self) -> object:
+        env = self.env_fns[0]()
+        return env, env.reset()
+
+    def _evaluate(self, eval_env: Any, steps: int, seconds: float) -> None:
+        observations = eval_env.reset()
+        until = time.perf_counter() + seconds
+        for _ in range(steps):
+            actions, _ = self.model.predict(observations, deterministic=True)
+            observations, _, _, _ = eval_env.step(actions)
+            if time.perf_counter() > until:
+                break
+
+    def _save(self, folder: Path, replay: bool) -> None:
+        target = folder / "saved"
+        self.model.save(target.with_suffix(".zip"))
+        if replay and hasattr(self.model, "save_replay_buffer"):
+            self.model.save_replay_buffer(target.with_suffix(".pkl"))
+        for file in folder.glob("saved*"):
+            file.unlink()
+
+
+def marked_call(function: Callable[..., Any], mark: Mark) -> Callable[..., Any]:
+    """The same function, noting where it gathers a minibatch and where it has done so."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        mark(GATHER)
+        result = function(*args, **kwargs)
+        mark(GATHERED)
+        return result
+
+    return call
+
+
+def arrays_of(buffer: Any, names: Sequence[str]) -> Iterator[Any]:
+    """The buffer's arrays by their paths (`observations`, `observations.image`)."""
+    for name in names:
+        attribute, _, key = name.partition(".")
+        value = getattr(buffer, attribute)
+        yield value[key] if key else value
+
+
+def repeat_rows(arrays: Iterable[Any], filled: int, rows: int) -> None:
+    """Write rows `filled` to `rows` with copies of the filled ones: their pages become resident."""
+    for array in arrays:
+        for start in range(filled, rows, filled):
+            stop = min(start + filled, rows)
+            array[start:stop] = array[: stop - start]
+
+
+def repeat_windows(buffer: Any, filled: int, rows: int) -> None:
+    """The same in a buffer of memfit's own, which is written step by step."""
+    if hasattr(buffer, "repeat"):
+        buffer.repeat(filled, rows)

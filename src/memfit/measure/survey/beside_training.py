@@ -1,0 +1,115 @@
+"""The cost of what stands around a training: envs, workers, evaluation and saving."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from memfit.measure.kernel import proc
+from memfit.measure.kernel.proc import PeakMeter
+from memfit.model import Readings, WorkerReading
+from memfit.model.busy_clock import BusyClock
+from memfit.model.training import Beside
+
+_ENVS = 64
+_FEW_ENVS = 8  # of which one is told from chance
+_ENV_SECONDS = 0.25
+_EVALUATED_STEPS = 4
+
+
+def with_beside(readings: Readings, beside: Beside, scratch: Path) -> Readings:
+    """The readings of a survey, with those of what stands around the training."""
+    found: dict[str, Any] = {}
+    if beside.workers:
+        workers = read_workers(beside.workers)
+        if beside.worker_envs and beside.make_env is not None:
+            workers = _shared_by_envs(workers, beside.worker_envs, beside.make_env)
+        found["workers"] = workers
+    elif beside.make_env is not None:
+        found["env_each"] = cost_of_one(beside.make_env)
+    if beside.evaluate is not None:
+        found["evaluate_bytes"] = _growth(beside.evaluate)
+    if beside.save is not None:
+        found["save_bytes"] = _save_bytes(beside.save, scratch)
+    if beside.saves_replay:
+        found["pickled_copies"] = _pickled_copies(scratch)
+    return replace(readings, **found)
+
+
+def cost_of_one(make: Callable[[], object]) -> int:
+    """What one more env adds to the process: some are built, reset and kept while it is read."""
+    meter = PeakMeter()
+    kept: list[Any] = []
+    clock = BusyClock()
+    try:
+        kept.append(make())  # the first may load what all of them share
+        before = meter.now()
+        while len(kept) <= _ENVS and not _seen_enough(len(kept), clock):
+            kept.append(make())
+    except Exception:  # noqa: BLE001 - an env that can be built only once costs what it costs
+        return 0
+    return max(0, (meter.now() - before) // (len(kept) - 1))
+
+
+def _seen_enough(envs: int, clock: BusyClock) -> bool:
+    """A few in any case, unless they are hard work; many, if they are quick."""
+    if envs <= _FEW_ENVS:
+        return envs > 1 and clock.busy() > _ENV_SECONDS
+    return clock.seconds() > _ENV_SECONDS
+
+
+def read_workers(workers: Sequence[int]) -> WorkerReading:
+    """The private memory of one worker, and what the helpers of their start method hold."""
+    private = [r.private_dirty for p in workers if (r := proc.rollup(p)) is not None]
+    helpers = 0
+    for pid in proc.descendants(os.getpid()):
+        if pid not in workers and (reading := proc.rollup(pid)) is not None:
+            helpers += reading.pss_anon
+    each = sum(private) // len(private) if private else 0
+    return WorkerReading(started=len(private), each_bytes=each, shared_bytes=helpers)
+
+
+def _shared_by_envs(workers: WorkerReading, envs: int, make: Callable[[], object]) -> WorkerReading:
+    """The same for workers that run several envs each, whose number does not grow with them."""
+    total = workers.started * workers.each_bytes
+    env = min(cost_of_one(make), total // envs)
+    each = (total - envs * env) // max(1, workers.started)
+    return replace(workers, each_bytes=each, envs=envs, env_bytes=env)
+
+
+def _growth(evaluate: Callable[[int, float], None]) -> int:
+    """What the evaluation env grows by when it is reset and stepped a little."""
+    meter = PeakMeter()
+    before = meter.now()
+    evaluate(_EVALUATED_STEPS, _ENV_SECONDS)
+    gc.collect()
+    return max(0, meter.now() - before)
+
+
+def _save_bytes(save: Callable[[Path, bool], None], scratch: Path) -> int:
+    """The spike of one save of the model, replay buffer apart."""
+    meter = PeakMeter()
+    before = meter.now()
+    meter.start()
+    save(scratch, False)
+    return max(0, meter.peak() - before)
+
+
+def _pickled_copies(scratch: Path) -> int:
+    """How many copies of an array pickle holds while it saves one: none in recent versions."""
+    import numpy as np
+
+    array = np.ones((2048, 2048), np.float32)
+    meter = PeakMeter()
+    before = meter.now()
+    meter.start()
+    target = scratch / "array.pkl"
+    with target.open("wb") as file:
+        pickle.dump({"array": array}, file, protocol=pickle.HIGHEST_PROTOCOL)
+    target.unlink()
+    return round((meter.peak() - before) / array.nbytes)

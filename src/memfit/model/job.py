@@ -1,0 +1,94 @@
+"""What memfit asks of a child process that runs a target, and what the child answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from memfit.model.reading import Readings, Rehearsed
+from memfit.model.runspec import RunSpec
+
+
+class TargetKind(StrEnum):
+    """What a target is."""
+
+    SCRIPT = "script"
+    FACTORY = "factory"
+    SPEC = "spec"
+    OBJECT = "object"
+
+
+class Look(StrEnum):
+    """How the child looks at a training that is about to begin."""
+
+    SURVEY = "survey"  # small updates, from which the rest is derived
+    REHEARSE = "rehearse"  # a few iterations at the sizes of `scales`
+    OBSERVE = "observe"  # it trains for a few updates; else it is rehearsed at its own size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One target, and how to look at it.
+
+    `spec` are the facts of a run spec, `pickled` is a live object. `knobs` are settings that the
+    run gets in place of its own. `skip` is how many trainings to pass over. `scales` are knob
+    values, smallest first; `seconds` is how long a rehearsal goes on; `updates` is how many are
+    observed.
+    """
+
+    kind: TargetKind
+    target: str
+    args: tuple[str, ...] = ()
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    pickled: str = ""
+    notes: tuple[str, ...] = ()
+    look: Look = Look.SURVEY
+    knobs: Mapping[str, int] = field(default_factory=dict)
+    skip: int = 0
+    scales: tuple[Mapping[str, int], ...] = ()
+    seconds: float = 0.0
+    updates: int = 0
+
+
+class Status(StrEnum):
+    """How a child's look at a target ended."""
+
+    SURVEYED = "surveyed"
+    REHEARSED = "rehearsed"
+    OBSERVED = "observed"
+    NEVER_LEARNED = "never learned"
+    NO_SETTING = "no setting"
+    BAD_SPEC = "bad spec"
+    MISSING_EXTRA = "missing extra"
+    TARGET_FAILED = "target failed"
+    SURVEY_FAILED = "survey failed"
+    TIMED_OUT = "timed out"
+    OVER_LIMIT = "over limit"
+    DIED = "died"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a child found out, or why it could not.
+
+    `again` says that a training goes on with what an earlier one, that was passed over, had;
+    `earlier_alive` that an earlier one's objects are still there. `peaks` are phases and `rows`
+    the resident bytes of components of a run that was observed.
+    """
+
+    status: Status
+    spec: RunSpec | None = None
+    readings: Readings | None = None
+    rehearsed: tuple[Rehearsed, ...] = ()
+    peaks: Mapping[str, int] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
+    again: bool = False
+    earlier_alive: bool = False
+    reason: str = ""
+    output: str = ""
+    library: str = ""
+    extra: str = ""
+    settings: tuple[str, ...] = ()
+    exit_code: int | None = None

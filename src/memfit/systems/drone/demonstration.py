@@ -1,0 +1,25 @@
+"""What `memfit demo drone` runs: the smallest sizes at which what one more adds stands out."""
+
+from __future__ import annotations
+
+from memfit.model import DemoVariant
+
+VARIANTS = (
+    DemoVariant(
+        name="as described",
+        spec="drone.toml",
+        knob="agents",
+        options=("--agents", "{value}", "--as-described", "--iterations", "2"),
+        values=(20, 60),
+    ),
+    DemoVariant(
+        name="made to fit",
+        spec="drone-fit.toml",
+        knob="agents",
+        options=(
+            *("--agents", "{value}", "--iterations", "2"),
+            *("--act-every", "10", "--max-minibatches", "20"),
+        ),
+        values=(2_000, 20_000),
+    ),
+)

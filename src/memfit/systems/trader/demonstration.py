@@ -1,0 +1,28 @@
+"""What `memfit demo trader` runs: the smallest sizes at which what one more adds stands out."""
+
+from __future__ import annotations
+
+from memfit.model import DemoVariant
+
+VARIANTS = (
+    DemoVariant(
+        name="as described",
+        spec="trader.toml",
+        knob="steps",
+        options=(
+            *("--steps", "{value}", "--as-described", "--trials", "0", "--workers", "0"),
+            *("--iterations", "2", "--epochs", "2", "--quiet"),
+        ),
+        values=(4_096, 16_384),
+    ),
+    DemoVariant(
+        name="made to fit",
+        spec="trader-fit.toml",
+        knob="steps",
+        options=(
+            *("--steps", "{value}", "--trials", "0", "--workers", "0"),
+            *("--iterations", "2", "--epochs", "1", "--quiet"),
+        ),
+        values=(4_096, 65_536),
+    ),
+)

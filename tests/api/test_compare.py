@@ -1,0 +1,52 @@
+"""Results of different commands side by side, and what is said of their difference."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import memfit
+from memfit.api.compare import compare
+from memfit.render import compare as rendered
+
+MIB = 2**20
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recorded") / "night.db"
+    memfit.run([sys.executable, "-c", "import time; time.sleep(0.6)"], record=path)
+    return path
+
+
+def result(folder: Path, kind: str, **amounts: int) -> Path:
+    path = folder / f"{kind}.json"
+    rows = [{"name": name, "bytes": amount * MIB} for name, amount in amounts.items()]
+    total = sum(amounts.values()) * MIB
+    path.write_text(json.dumps({"kind": kind, "peak_bytes": total, "components": rows}))
+    return path
+
+
+def test_a_plan_beside_a_recording_says_what_is_compared(tmp_path: Path, recording: Path) -> None:
+    plan = result(tmp_path, "plan", base=50)
+    for before, after in ((plan, recording), (recording, plan)):
+        (note,) = compare(before, after).notes
+        assert f"{plan} is of a run alone on the machine" in note
+        assert f"where {recording} was read beside other processes" in note
+    found = compare(plan, recording)
+    assert rendered.compare_json(found)["notes"] == list(found.notes)
+    assert f"note: {found.notes[0]}" in [
+        block.text for block in rendered.compare_blocks(found) if hasattr(block, "text")
+    ]
+
+
+def test_two_of_a_kind_need_no_note(tmp_path: Path, recording: Path) -> None:
+    plan = result(tmp_path, "plan", base=50, buffer=20)
+    explained = result(tmp_path, "explain", base=50, buffer=30)
+    assert compare(plan, plan).notes == ()
+    assert compare(recording, explained).notes == ()
+    assert compare(plan, explained).bytes == 10 * MIB
+    assert [(r.name, r.bytes) for r in compare(plan, explained).rows] == [("buffer", 10 * MIB)]

@@ -1,0 +1,185 @@
+"""Surveys of trainings whose allocations are known to the byte."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("torch")
+from memfit.formulas.array_bytes import scaled
+from memfit.measure.kernel import proc
+from memfit.measure.survey.surveyor import ASSUMED_SAMPLE_BYTES, REAL_UPDATES, Surveyor
+from memfit.model import NO_SLOPE, Readings, Slope
+from memfit.model.training import Mark, Work
+from memfit.units import MIB
+from tests.measure.survey.trainings import FIXED_BYTES, SAMPLE_BYTES, Torch, spec_of
+
+# The replays' process is forked where torch has threads, of which it uses none.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+
+LARGE = 1024  # samples: their tensors are larger than what malloc keeps on its heap
+ALIVE = FIXED_BYTES + LARGE * 2 * SAMPLE_BYTES
+
+
+@pytest.fixture(autouse=True)
+def _unfrozen() -> Iterator[None]:
+    """Forking keeps the garbage collector away from what there is."""
+    yield
+    gc.unfreeze()
+
+
+def surveyed(training: Torch, *, stopped: int = 0) -> Readings:
+    spec = training.spec
+    larger = {**spec.knobs, **scaled(spec, times=2)}
+    return Surveyor(training, stopped=stopped, knobs=spec.knobs, larger=larger).run()
+
+
+def test_readings_of_an_update_whose_bytes_are_known() -> None:
+    training = Torch(spec_of())
+    readings = surveyed(training, stopped=123)
+    assert readings.stopped == 123
+    assert readings.unit == 256
+    assert readings.live == Slope(fixed=FIXED_BYTES, per_unit=2 * SAMPLE_BYTES)
+    assert readings.activations == Slope(fixed=0, per_unit=SAMPLE_BYTES)
+    assert readings.matched_share == 1
+    assert (readings.gather, readings.graph) == (NO_SLOPE, NO_SLOPE)
+    assert not readings.assumed and not readings.notes
+    assert set(readings.growth) == set(readings.growth_spread) == {"update"}
+
+
+def test_an_update_at_the_runs_own_size_is_seen_where_that_is_cheap() -> None:
+    training = Torch(spec_of(batch_size=LARGE))
+    readings = surveyed(training)
+    assert training.batches.count(LARGE) == REAL_UPDATES
+    # The updates of 128 samples before it may leave some of their blocks with malloc.
+    assert 0.97 * ALIVE <= readings.seen <= ALIVE + 6 * 128 * SAMPLE_BYTES
+    assert readings.growth["update"].at(LARGE) >= readings.seen
+
+
+@pytest.mark.parametrize("why", ["too slow", "buffers too large", "keeps graphs"])
+def test_nothing_is_seen_where_that_would_take_too_much(why: str) -> None:
+    training = Torch(spec_of(batch_size=LARGE))
+    if why == "too slow":
+        training.patience = 0.0
+    elif why == "buffers too large":
+        training.held = 17 * MIB
+    else:
+        training.spec = replace(training.spec, update=spec_of(records_gradients=True).update)
+    readings = surveyed(training)
+    assert readings.seen == 0
+    assert max(training.batches) < LARGE
+    assert readings.growth["update"].at(LARGE) == pytest.approx(ALIVE, rel=0.1)
+    assert readings.growth["update"].per_unit == pytest.approx(2 * SAMPLE_BYTES, rel=0.1)
+
+
+def test_warm_has_what_the_first_update_left() -> None:
+    training = Torch(spec_of(batch_size=4), first_use=64 * MIB)
+    before = proc.tree_bytes(os.getpid())
+    readings = surveyed(training)
+    assert readings.warm - before == pytest.approx(64 * MIB, abs=8 * MIB)
+
+
+def test_a_rollout_that_records_gradients_keeps_its_steps() -> None:
+    """Three steps of 16 samples are one update of 48."""
+    spec = spec_of(
+        batch_size=48,
+        rollout="batch_size // steps",
+        steps="steps",
+        records_gradients=True,
+    )
+    readings = surveyed(Torch(spec))
+    assert readings.graph == Slope(fixed=0, per_unit=SAMPLE_BYTES)
+    assert readings.unit == 48
+    assert set(readings.growth) == {"rollout", "update"}
+    # After three steps, all of what they keep is there.
+    assert readings.growth["rollout"].at(48) >= 48 * SAMPLE_BYTES
+
+
+def test_gathering_is_a_line_in_the_samples() -> None:
+    training = Torch(spec_of(batch_size=64))
+    training.gathers = 1000
+    readings = surveyed(training)
+    assert readings.gather.per_unit == pytest.approx(1000, abs=20)
+    assert readings.gather.at(64) == pytest.approx(64_000, abs=4_000)
+
+
+def test_padding_makes_minibatches_wider() -> None:
+    training = Torch(spec_of(batch_size=64))
+    training.padded = 1.5
+    assert surveyed(training).live == Slope(fixed=FIXED_BYTES, per_unit=3 * SAMPLE_BYTES)
+
+
+def test_the_library_may_ask_for_the_size_at_which_updates_are_recorded() -> None:
+    training = Torch(spec_of())
+    training.recorded_samples = 40
+    training.patience = 0.0
+    surveyed(training)
+    assert {20, 40} <= set(training.batches)
+    assert max(training.batches) == 40
+
+
+# -- where an update fails -----------------------------------------------------------------------
+
+
+def test_where_no_update_can_be_run_it_is_assumed_from_the_trace() -> None:
+    readings = surveyed(Torch(spec_of(), most=0))
+    assert readings.assumed
+    assert readings.live == Slope(fixed=0, per_unit=2 * SAMPLE_BYTES)
+    assert readings.activations == Slope(fixed=0, per_unit=SAMPLE_BYTES)
+    assert readings.growth == {}
+    assert readings.unit == 256
+    assert readings.warm == pytest.approx(proc.tree_bytes(os.getpid()), rel=0.1)
+    (note,) = readings.notes
+    assert "RuntimeError: no update of this size" in note and "--probe" in note
+
+
+def test_where_nothing_can_be_traced_either_it_is_a_guess() -> None:
+    training = Torch(spec_of(), most=0)
+    training.traceable = False
+    readings = surveyed(training)
+    assert readings.assumed and readings.activations is None
+    assert readings.live == Slope(fixed=0, per_unit=2 * ASSUMED_SAMPLE_BYTES)
+
+
+def test_what_the_runs_own_code_raises_is_raised() -> None:
+    training = Torch(spec_of(), most=0)
+    training.running_its_own = True
+    with pytest.raises(RuntimeError, match="no update of this size"):
+        surveyed(training)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_an_update_that_fails_at_the_runs_own_size_leaves_no_process(own: bool) -> None:
+    """The small ones went well, and the process that is to replay them waits already."""
+    before = set(proc.children(os.getpid()))
+    training = Torch(spec_of(), most=200)
+    training.running_its_own = own
+    if own:
+        with pytest.raises(RuntimeError):
+            surveyed(training)
+    else:
+        assert surveyed(training).assumed
+    assert set(proc.children(os.getpid())) <= before
+
+
+def test_what_cannot_be_traced_is_recorded_all_the_same() -> None:
+    training = Torch(spec_of(batch_size=64))
+    training.traceable = False
+    readings = surveyed(training)
+    assert readings.activations is None and not readings.assumed
+    assert readings.live == Slope(fixed=FIXED_BYTES, per_unit=2 * SAMPLE_BYTES)
+
+
+def test_the_first_update_may_show_another_unit() -> None:
+    """An update that takes all at once says so in the training's facts when it is over."""
+
+    class AllAtOnce(Torch):
+        def update(self, work: Work, mark: Mark) -> None:
+            super().update(work, mark)
+            self.spec = replace(spec_of(batch_size=64), update=spec_of(minibatch=32).update)
+
+    assert surveyed(AllAtOnce(spec_of(batch_size=64))).unit == 32

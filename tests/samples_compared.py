@@ -1,0 +1,145 @@
+"""Results that stand beside each other, made by hand: sweeps, a comparison, demonstrations."""
+
+from __future__ import annotations
+
+from memfit.model import (
+    Changed,
+    Compared,
+    Comparison,
+    Demo,
+    Line,
+    Outcome,
+    Point,
+    Sweep,
+    SystemDemo,
+    SystemRun,
+)
+from memfit.units import GIB, MIB
+from tests.samples import ppo_plan
+
+LINE = Line(fixed_bytes=300 * MIB, bytes_per_unit=2.5 * MIB, low=2.4 * MIB, high=2.6 * MIB)
+
+
+def sweep_of_a_target() -> Sweep:
+    """A training at three sizes, planned too, the last of which goes over the limit."""
+    return Sweep(
+        command=(),
+        target="train.py",
+        knob="n_envs",
+        limit_bytes=GIB,
+        limit_source="--limit",
+        points=(
+            Point(
+                value=1,
+                peak_bytes=303 * MIB,
+                outcome=Outcome.DONE,
+                seconds=4.25,
+                exit_code=0,
+                planned_bytes=300 * MIB,
+            ),
+            Point(
+                value=100,
+                peak_bytes=550 * MIB,
+                outcome=Outcome.DONE,
+                seconds=12.0,
+                exit_code=0,
+                planned_bytes=561 * MIB,
+            ),
+            Point(
+                value=1000,
+                peak_bytes=1025 * MIB,
+                outcome=Outcome.OUT_OF_MEMORY,
+                seconds=3.0,
+                planned_bytes=2800 * MIB,
+            ),
+        ),
+        line=LINE,
+        largest={"laptop-8gb": (8 * GIB, 3156), "24GiB": (24 * GIB, 9710)},
+        planned={"laptop-8gb": 3100, "24GiB": None},
+        notes=("the replay buffer was filled as far as the run fills it",),
+        seconds=21.5,
+    )
+
+
+def sweep_of_a_command() -> Sweep:
+    """Any program: nothing is planned, one run failed, and no line can be drawn."""
+    return Sweep(
+        command=("python", "my train.py", "--agents", "{agents}"),
+        knob="agents",
+        limit_bytes=16 * GIB,
+        limit_source="RAM",
+        points=(
+            Point(value=10, peak_bytes=80 * MIB, outcome=Outcome.DONE, seconds=1.0, exit_code=0),
+            Point(
+                value=20,
+                peak_bytes=30 * MIB,
+                outcome=Outcome.FAILED,
+                seconds=0.5,
+                exit_code=1,
+                said="Traceback\nValueError: 20 agents are too many\n",
+            ),
+        ),
+        line=None,
+        largest={},
+        seconds=1.5,
+    )
+
+
+def comparison() -> Comparison:
+    """One row grew, one shrank, one is new."""
+    return Comparison(
+        before="yesterday.db",
+        after="today.db",
+        before_bytes=1000 * MIB,
+        after_bytes=1100 * MIB,
+        rows=(
+            Changed(name="malloc.heap", before=400 * MIB, after=560 * MIB),
+            Changed(name="blocks", before=500 * MIB, after=420 * MIB),
+            Changed(name="model.policy grad", before=0, after=20 * MIB),
+        ),
+    )
+
+
+def demo() -> Demo:
+    """A plan beside three real updates."""
+    plan = ppo_plan()
+    return Demo(
+        plan=plan,
+        phases=(
+            Compared(name="build", predicted=250 * MIB, measured=251 * MIB),
+            Compared(name="update", predicted=330 * MIB, measured=322 * MIB),
+        ),
+        rows=(
+            Compared(name="rollout.observations", predicted=14_450_688, measured=14_450_688),
+            Compared(name="checkpoint", predicted=20_230_080, measured=0),
+        ),
+        peak=Compared(name="peak", predicted=plan.peak_bytes, measured=322 * MIB),
+        updates=3,
+        seconds=14.6,
+    )
+
+
+def system_demo() -> SystemDemo:
+    """A reference system at two sizes; of the fitted one a line cannot be drawn."""
+
+    def run(training: str, value: int, predicted: int, measured: int) -> SystemRun:
+        return SystemRun(
+            training=training,
+            knob="agents",
+            value=value,
+            predicted=predicted * MIB,
+            upper=(predicted + 20) * MIB,
+            measured=measured * MIB,
+            seconds=5.5,
+        )
+
+    return SystemDemo(
+        system="drone",
+        runs=(
+            run("as described", 10, 330, 325),
+            run("as described", 1000, 2800, 2850),
+            run("made to fit", 1000, 310, 309),
+        ),
+        lines={"as described": (LINE, LINE), "made to fit": (None, None)},
+        seconds=33.0,
+    )
