@@ -11,6 +11,7 @@ from memfit.model import (
     Frame,
     Grown,
     Growth,
+    HeldReadings,
     Holder,
     Inside,
     Kind,
@@ -155,6 +156,14 @@ def _inside() -> Inside:
         held_share=0.871,
         seconds=0.42,
         longest_hold_seconds=0.005,
+        readings=(
+            HeldReadings(
+                pid=4711,
+                named=(900 * MIB, 1036 * MIB),
+                private=(1190 * MIB, 1190 * MIB),
+                kept=1,
+            ),
+        ),
         pools={"small": 30 * MIB},
         notes=("4712 does not listen",),
     )

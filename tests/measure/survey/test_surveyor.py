@@ -95,8 +95,8 @@ def test_a_rollout_that_records_gradients_keeps_its_steps() -> None:
     assert readings.graph == Slope(fixed=0, per_unit=SAMPLE_BYTES)
     assert readings.unit == 48
     assert set(readings.growth) == {"rollout", "update"}
-    # After three steps, all of what they keep is there.
-    assert readings.growth["rollout"].at(48) >= 48 * SAMPLE_BYTES
+    # All of what steps keep is there after them; what malloc has free already is used up first.
+    assert readings.growth["rollout"].per_unit == pytest.approx(SAMPLE_BYTES, rel=0.1)
 
 
 def test_gathering_is_a_line_in_the_samples() -> None:
