@@ -33,22 +33,18 @@ def forecast(readings: Sequence[Reading], limit: int | None) -> Forecast:
     recent = _settled(readings)
     highs = _highs(recent)
     if len(highs) < LEAST_STRETCHES or recent[-1].seconds - recent[0].seconds < LEAST_SECONDS:
-        return Forecast(growth=Growth.UNKNOWN, bytes_per_second=0.0, because="too few readings")
+        return Forecast(growth=Growth.UNKNOWN, bytes_per_second=0.0)
     width = (recent[-1].seconds - recent[0].seconds) / len(highs)
     drift = _Drift(highs)
     now = max(r.bytes for r in recent[-max(1, len(recent) // len(highs)) :])
     rate = drift.mean / width
     grown = drift.mean * (len(highs) - 1)
     if drift.mean <= _SURE * drift.error or grown < _LEAST_GROWTH * now:
-        return Forecast(
-            growth=Growth.STABLE, bytes_per_second=max(0.0, rate), because="its highs do not rise"
-        )
+        return Forecast(growth=Growth.STABLE, bytes_per_second=max(0.0, rate))
     filled = recent[-1].filling - recent[0].filling
     if filled >= _EXPLAINED * grown:
         if recent[-1].room <= _FULL * filled:
-            return Forecast(
-                growth=Growth.STABLE, bytes_per_second=0.0, because="what was filled is full"
-            )
+            return Forecast(growth=Growth.STABLE, bytes_per_second=0.0)
         return _filling(recent, now, rate, drift, width, limit)
     ends, low, high = _crossing(now, drift, width, limit, recent[-1].seconds)
     return Forecast(
@@ -58,7 +54,6 @@ def forecast(readings: Sequence[Reading], limit: int | None) -> Forecast:
         low=low,
         high=high,
         step=_step_at(recent, ends),
-        because="its highs rise, and no block with room left explains it",
     )
 
 
@@ -83,7 +78,6 @@ def _filling(
         low=ends[1],
         high=ends[2],
         step=_step_at(recent, ends[0]),
-        because="a block that is reserved already is being filled",
     )
 
 
