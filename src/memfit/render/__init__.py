@@ -10,37 +10,3 @@ from memfit.render.sweep import sweep_blocks, sweep_json, sweep_line
 from memfit.render.terminal import to_terminal
 from memfit.render.trace import forecast_text, live_line, trace_blocks, trace_json, trace_summary
 from memfit.render.watch import frame_blocks, frame_json, frame_line
-
-__all__ = [
-    "Bar",
-    "Bars",
-    "Block",
-    "Column",
-    "Heading",
-    "Table",
-    "Text",
-    "Tone",
-    "compare_blocks",
-    "compare_json",
-    "demo_blocks",
-    "demo_json",
-    "explain_blocks",
-    "explain_json",
-    "forecast_text",
-    "frame_blocks",
-    "frame_json",
-    "frame_line",
-    "live_line",
-    "plan_blocks",
-    "plan_json",
-    "sweep_blocks",
-    "sweep_json",
-    "sweep_line",
-    "system_demo_blocks",
-    "system_demo_json",
-    "to_markdown",
-    "to_terminal",
-    "trace_blocks",
-    "trace_json",
-    "trace_summary",
-]
