@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 
 from memfit.analyses import tree_ledger
 from memfit.analyses.attribution import Dealt, deal
@@ -46,31 +47,16 @@ def explain(
 
         process_tree.check_readable(pid)
         make_listen(pid)
+    read = partial(read_holders, pid, deal, children=children, inside=inside, roles=all_roles())
     before, first = None, 0.0
     if seconds:
-        reading = read_holders(
-            pid,
-            deal,
-            children=children,
-            inside=inside,
-            native=False,
-            duplicates=False,
-            roles=all_roles(),
-        )
+        reading = read(native=False, duplicates=False)
         before = tree_ledger.tree_ledger(reading.processes, reading.dealt)
         if progress is not None:
             progress(f"reading once more in {seconds:g} s")
         first = time.monotonic()
         time.sleep(seconds)
-    now = read_holders(
-        pid,
-        deal,
-        children=children,
-        inside=inside,
-        native=native,
-        duplicates=True,
-        roles=all_roles(),
-    )
+    now = read(native=native, duplicates=True)
     ledger = tree_ledger.tree_ledger(now.processes, now.dealt)
     between = time.monotonic() - first if before else 0.0
     return Explanation(

@@ -167,9 +167,5 @@ class _Recorded:
 
 
 def _rows(ledgers: Sequence[Ledger]) -> tuple[tuple[str, int], ...]:
-    found: dict[str, int] = {}
-    for ledger in ledgers:
-        for component in ledger.components:
-            amount = ledger.bytes_of(component)
-            found[component.name] = found.get(component.name, 0) + amount
-    return tuple(sorted(found.items(), key=lambda row: -row[1]))
+    rows = tuple(component for ledger in ledgers for component in ledger.components)
+    return tuple(Ledger(components=rows).row_bytes.items())

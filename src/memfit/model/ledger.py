@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import TypeVar
 
 from memfit.model.evidence import Evidence
 from memfit.model.phase import PHASES, phase_of
 from memfit.model.size import Knobs, Size, compile_sizes, const, total
+
+K = TypeVar("K")
 
 
 class Kind(StrEnum):
@@ -137,6 +140,19 @@ class Ledger:
 
     def bytes_of(self, component: Component) -> int:
         return component.size.evaluate(self.knobs)
+
+    def bytes_by(self, key: Callable[[Component], K]) -> dict[K, int]:
+        """Rows taken together by their kind, name or the like, the largest first."""
+        found: dict[K, int] = {}
+        for component in self.components:
+            at = key(component)
+            found[at] = found.get(at, 0) + self.bytes_of(component)
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    @property
+    def row_bytes(self) -> dict[str, int]:
+        """The bytes of each row, the largest first."""
+        return self.bytes_by(lambda component: component.name)
 
     @property
     def moment_bytes(self) -> dict[str, int]:

@@ -96,7 +96,7 @@ def _ledger(explanation: Explanation) -> list[Block]:
     shown = [c for c in ledger.components if ledger.bytes_of(c) >= _LEAST]
     small = [c for c in ledger.components if c not in shown and ledger.bytes_of(c)]
     held = sum(map(ledger.bytes_of, ledger.components))
-    kinds = explanation.by_kind.items()
+    kinds = ledger.bytes_by(lambda c: c.kind).items()
     blocks: list[Block] = [
         Heading("By kind"),
         bars((kind, amount) for kind, amount in kinds if amount >= _LEAST),
@@ -139,9 +139,9 @@ def _growth(explanation: Explanation) -> list[Block]:
     )
 
 
-def _grown(grown: Grown) -> tuple[str, ...]:
-    each = format_bytes(round(grown.bytes_per_second))
-    return grown.name, format_bytes(grown.bytes), each, format_bytes(grown.after)
+def _grown(row: Grown) -> tuple[str, ...]:
+    each = format_bytes(round(row.bytes_per_second))
+    return row.name, format_bytes(row.bytes), each, format_bytes(row.after)
 
 
 def _inside(inside: Inside) -> list[Block]:
@@ -253,7 +253,15 @@ def explain_json(explanation: Explanation) -> dict[str, Any]:
         "settings": to_json(explanation.settings),
         "inside": None if explanation.inside is None else inside_json(explanation.inside),
         "growth_seconds": round(explanation.growth_seconds, 3),
-        "growth": [_grown_json(g) for g in explanation.growth],
+        "growth": [
+            {
+                "name": row.name,
+                "bytes": row.bytes,
+                "bytes_per_second": round(row.bytes_per_second, 1),
+                "now_bytes": row.after,
+            }
+            for row in explanation.growth
+        ],
         "notes": list(explanation.notes),
         "seconds": round(explanation.seconds, 3),
     }
@@ -303,13 +311,4 @@ def inside_json(inside: Inside) -> dict[str, Any]:
         ],
         "repeated": to_json(inside.repeated),
         "notes": list(inside.notes),
-    }
-
-
-def _grown_json(grown: Grown) -> dict[str, Any]:
-    return {
-        "name": grown.name,
-        "bytes": grown.bytes,
-        "bytes_per_second": round(grown.bytes_per_second, 1),
-        "now_bytes": grown.after,
     }

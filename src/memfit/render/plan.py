@@ -78,12 +78,10 @@ def verdict(plan: Plan) -> str:
 
 
 def _mostly(plan: Plan) -> str:
-    kinds: dict[Kind, int] = {}
-    for component in _alive(plan):
-        kinds[component.kind] = kinds.get(component.kind, 0) + plan.ledger.bytes_of(component)
+    kinds = plan.ledger.with_rows(_alive(plan)).bytes_by(lambda c: c.kind)
     if not kinds:
         return "and nothing is known of it"
-    top = max(kinds, key=lambda kind: kinds[kind])
+    top = next(iter(kinds))
     share = kinds[top] / max(1, sum(kinds.values()))
     words = _WORDS.get(top, top.value)
     return f"mostly {words}" if share >= 0.5 else f"the largest part {words} ({share:.0%})"

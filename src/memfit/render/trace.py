@@ -132,9 +132,7 @@ def forecast_json(forecast: Forecast) -> dict[str, Any]:
 
 
 def _largest(trace: Trace) -> list[tuple[str, int]]:
-    ledger = trace.peak_ledger
-    rows = [(c.name, ledger.bytes_of(c)) for c in ledger.components] if ledger else []
-    return sorted(rows, key=lambda row: -row[1])
+    return list(trace.peak_ledger.row_bytes.items()) if trace.peak_ledger else []
 
 
 def _curve(trace: Trace) -> list[Bar]:
