@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from memfit.formulas.shared_rows import BUILT, only
 from memfit.model import Component, Evidence, EvidenceKind, Kind, Ledger, const, phase_of
 
 
@@ -20,7 +19,7 @@ def left_by(first: Ledger, *, alive: bool) -> Component:
         name="earlier.learn",
         kind=Kind.BUFFER if alive else Kind.FRAGMENTATION,
         size=const(sum(map(first.bytes_of, kept))),
-        phases=("build", "rollout", "update", "evaluate", "save"),
+        phases=BUILT,
         evidence=Evidence(kind=EvidenceKind.PROBED, where=where),
     )
 
@@ -28,5 +27,4 @@ def left_by(first: Ledger, *, alive: bool) -> Component:
 def with_row(ledger: Ledger, row: Component) -> Ledger:
     """The ledger with one more row, alive in those of its phases that the ledger has."""
     has = {phase_of(moment) for moment in ledger.moments}
-    row = replace(row, phases=tuple(phase for phase in row.phases if phase in has))
-    return ledger.with_rows((*ledger.components, row))
+    return ledger.with_rows((*ledger.components, only(row, has)))

@@ -80,8 +80,7 @@ class _Command:
     ) -> Point:
         from memfit.measure.children.measured_command import measure
 
-        hole = f"{{{self.knob}}}"
-        words = [word.replace(hole, str(value)) for word in self.command]
+        words = _with_value(self.command, self.knob, value)
         done = measure(words, memory=memory, timeout=timeout, alive=alive)
         outcome = Outcome.DONE
         if done.timed_out:
@@ -119,9 +118,8 @@ class _Target:
         return {**here, **_files((self.target, *self.args))}
 
     def _job(self, value: int) -> Job:
-        hole = f"{{{self.knob}}}"
-        args = [word.replace(hole, str(value)) for word in self.args]
-        by_script = any(hole in word for word in self.args)
+        args = _with_value(self.args, self.knob, value)
+        by_script = args != list(self.args)
         job = job_of(self.target, args, None if by_script else {self.knob: value})
         if job.kind is not TargetKind.SPEC and not by_script:
             job = replace(job, knobs={self.knob: value})
@@ -132,7 +130,6 @@ class _Target:
     ) -> Point:
         ended = sandbox.run(self._job(value), timeout=timeout, memory=memory, alive=alive)
         answer = ended.answer
-        said = answer.output or ended.output
         match answer.status:
             case Status.OBSERVED | Status.REHEARSED:
                 outcome = Outcome.DONE
@@ -155,7 +152,7 @@ class _Target:
             outcome=outcome,
             seconds=ended.seconds,
             exit_code=answer.exit_code,
-            said=said,
+            said=answer.output or ended.output,
         )
 
     def _lacking(self, known: Sequence[str]) -> str:
@@ -167,9 +164,13 @@ class _Target:
         )
 
     def plan(self, progress: Progress | None) -> tuple[Ledger | None, tuple[str, ...]]:
-        hole = f"{{{self.knob}}}"
-        args = [word.replace(hole, str(self.smallest)) for word in self.args]
+        args = _with_value(self.args, self.knob, self.smallest)
         return _ledger(self.target, args, self.knob, progress)
+
+
+def _with_value(words: Sequence[str], knob: str, value: int) -> list[str]:
+    """A command with a value where it says `{knob}`."""
+    return [word.replace(f"{{{knob}}}", str(value)) for word in words]
 
 
 def _ledger(

@@ -110,7 +110,8 @@ def _crossing(plan: Plan) -> Iterator[Block]:
         c.name == name and "total_timesteps" in c.size.knobs for c in plan.ledger.components
     )
     why = f"{name} is still filling then" if fills else f"its largest part is {name}"
-    yield Text(f"It dies at environment step {at.step:,}, in {at.moment}, because {why}.", Tone.BAD)
+    text = f"It dies at environment step {at.step:,}, in {at.moment}, because {why}."
+    yield Text(text=text, tone=Tone.BAD)
 
 
 def _at_peak(plan: Plan) -> Iterator[Block]:

@@ -14,7 +14,7 @@ from memfit.libraries.driven import versions_of
 from memfit.libraries.torch_spec.program import Inputs, Network, Tensor, TorchNetworks
 from memfit.model import ArraySpec, RunSpec, UpdateSpec
 
-_LIBRARIES = ("torch", "numpy")
+LIBRARIES = ("torch", "numpy")
 _HOW = (
     "give a shape such as (256, 1804), a shape and a dtype such as ((256, 1804), 'uint8'), "
     "or several of these in a list or, by argument name, in a dict"
@@ -97,7 +97,7 @@ def from_run(run: TorchRun) -> TorchNetworks:
             update=UpdateSpec(batch="batch_size", minibatch="batch_size"),
             scale={"batch_size": inputs.batch},
             device=str(next((p.device for p in run.module.parameters()), "cpu")),
-            versions=versions(),
+            versions=versions_of(*LIBRARIES),
         ),
         parts=[
             Network(
@@ -120,11 +120,6 @@ def input_fact(tensor: Tensor, index: int) -> ArraySpec:
         dtype=tensor.dtype,
         itemsize=getattr(torch, tensor.dtype).itemsize,
     )
-
-
-def versions() -> dict[str, str]:
-    """The versions of what a plain torch run rests on."""
-    return versions_of(*_LIBRARIES)
 
 
 def make_optimizer(optimizer: Any, module: Any) -> Any:
