@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memfit.formulas.shared_rows import BUILT, only
-from memfit.model import Component, Evidence, EvidenceKind, Kind, Ledger, const, phase_of
+from memfit.formulas.shared_rows import BUILT, only, probed
+from memfit.model import Component, Kind, Ledger, const, phase_of
 
 
 def left_by(first: Ledger, *, alive: bool) -> Component:
@@ -20,7 +20,7 @@ def left_by(first: Ledger, *, alive: bool) -> Component:
         kind=Kind.BUFFER if alive else Kind.FRAGMENTATION,
         size=const(sum(map(first.bytes_of, kept))),
         phases=BUILT,
-        evidence=Evidence(kind=EvidenceKind.PROBED, where=where),
+        evidence=probed(where),
     )
 
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from memfit.analyses.attribution import DEALT, Dealt
 from memfit.analyses.compare import changed
+from memfit.formulas.shared_rows import measured
 from memfit.model import (
     Component,
-    Evidence,
-    EvidenceKind,
     Grown,
     Holder,
     Kind,
@@ -160,7 +159,7 @@ def _row(
         size=const(sum(one.bytes for one in held)),
         reserved=const(sum(one.reserved for one in held)),
         phases=(),
-        evidence=Evidence(kind=EvidenceKind.MEASURED, where=where),
+        evidence=measured(where),
     )
 
 

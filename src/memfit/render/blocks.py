@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -74,36 +74,35 @@ class Bars:
 
 
 Block = Heading | Text | Table | Bars
+Title = Column | str  # of a column; one that is only named is of plain text
 
 
-def words(*titles: str) -> tuple[Column, ...]:
-    """Columns of plain text."""
-    return tuple(Column(name=title) for title in titles)
-
-
-def numbers(*titles: str) -> tuple[Column, ...]:
+def numbers(*titles: str) -> tuple[Title, ...]:
     """Columns of numbers."""
     return tuple(Column(name=title, number=True) for title in titles)
 
 
-def names(title: str) -> Column:
-    """A column of names, which are not broken."""
-    return Column(name=title, code=True, whole=True)
+def names(title: str, *, whole: bool = True) -> Title:
+    """A column of names or formulas."""
+    return Column(name=title, code=True, whole=whole)
 
 
 def section(
     title: str,
-    columns: Iterable[Column],
+    columns: Iterable[Title],
     rows: Iterable[tuple[str, ...]],
     *,
     total: tuple[str, ...] = (),
+    tone: Tone = Tone.PLAIN,
 ) -> list[Block]:
-    """A table under its title."""
-    return [Heading(title), Table(columns=tuple(columns), rows=tuple(rows), total=total)]
+    """A title, and a table where there are rows."""
+    made = tuple(Column(name=c) if isinstance(c, str) else c for c in columns)
+    table = Table(columns=made, rows=tuple(rows), total=total, tone=tone)
+    return [Heading(title), table] if table.rows else [Heading(title)]
 
 
-def bars(amounts: Iterable[tuple[str, int]], marked: str = "") -> Bars:
-    """Amounts of memory as lengths; the one with the label `marked` is the peak."""
+def bars(amounts: Iterable[tuple[str, int]], peaks: Container[int] = ()) -> Bars:
+    """Amounts of memory as lengths; those at the positions of `peaks` are marked."""
     rows = list(amounts)
     top = max((amount for _, amount in rows), default=0) or 1
     return Bars(
@@ -112,9 +111,9 @@ def bars(amounts: Iterable[tuple[str, int]], marked: str = "") -> Bars:
                 label=label,
                 amount=format_bytes(amount),
                 share=amount / top,
-                mark="the peak" if label == marked else "",
+                mark="the peak" if i in peaks else "",
             )
-            for label, amount in rows
+            for i, (label, amount) in enumerate(rows)
         )
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memfit.model import Compared, Demo, Line, SystemDemo
-from memfit.render.blocks import Block, Text, numbers, section, words
+from memfit.render.blocks import Block, Text, numbers, section
 from memfit.render.plan import plan_blocks
 from memfit.render.result_json import SCHEMA, picked
 from memfit.units import format_bytes
@@ -26,7 +26,7 @@ def demo_blocks(demo: Demo) -> list[Block]:
 def _compared(title: str, first: str, rows: Sequence[Compared]) -> list[Block]:
     return section(
         title,
-        (*words(first), *numbers("predicted", "measured", "error")),
+        (first, *numbers("predicted", "measured", "error")),
         ((r.name, format_bytes(r.predicted), format_bytes(r.measured), _error(r)) for r in rows),
     )
 
@@ -77,8 +77,8 @@ def system_demo_blocks(demo: SystemDemo) -> list[Block]:
     slopes = numbers("each, predicted", "each, measured", "fixed, measured")
     title = f"The {demo.system} system: predicted beside measured"
     return [
-        *section(title, (*words("training"), *sizes), runs),
-        *section("What each one more adds", (*words("training"), *slopes), lines),
+        *section(title, ("training", *sizes), runs),
+        *section("What each one more adds", ("training", *slopes), lines),
         Text(f"The whole demonstration took {demo.seconds:.0f} s."),
     ]
 

@@ -6,19 +6,7 @@ from typing import Any
 
 from memfit.model import Component, Explanation, Grown, Inside, ProcessView
 from memfit.model.json_loader import to_json
-from memfit.render.blocks import (
-    Block,
-    Column,
-    Heading,
-    Text,
-    Tone,
-    bars,
-    muted,
-    names,
-    numbers,
-    section,
-    words,
-)
+from memfit.render.blocks import Block, Heading, Text, Tone, bars, muted, names, numbers, section
 from memfit.render.result_json import SCHEMA, component_json, picked
 from memfit.units import MIB, format_bytes
 
@@ -52,7 +40,7 @@ def explain_blocks(explanation: Explanation) -> list[Block]:
     blocks += _settings(explanation)
     if explanation.device_bytes:
         rows = ((n, format_bytes(b)) for n, b in explanation.device_bytes.items())
-        blocks += section("Device memory", words("device", "bytes"), rows)
+        blocks += section("Device memory", ("device", "bytes"), rows)
     return blocks + muted(explanation.notes)
 
 
@@ -102,7 +90,7 @@ def _ledger(explanation: Explanation) -> list[Block]:
         bars((kind, amount) for kind, amount in kinds if amount >= _LEAST),
         *section(
             "Every row, resident (PSS)",
-            (names("component"), *numbers("MiB", "share", "of reserved"), *words("evidence")),
+            (names("component"), *numbers("MiB", "share", "of reserved"), "evidence"),
             (_row(explanation, component, total) for component in shown),
             total=("total", f"{held / MIB:,.1f}", f"{held / total:.1%}", "", ""),
         ),
@@ -155,7 +143,7 @@ def _inside(inside: Inside) -> list[Block]:
         )
         for h in inside.holders[:_MOST_HOLDERS]
     )
-    columns = (names("holder"), *numbers("MiB", "of reserved", "count"), *words("what"))
+    columns = (names("holder"), *numbers("MiB", "of reserved", "count"), "what")
     cost = (
         f"{inside.held_share:.1%} of private memory has a holder; the process was slowed "
         f"down for {inside.seconds:.2f} s and stood still for at most "
@@ -166,7 +154,7 @@ def _inside(inside: Inside) -> list[Block]:
     if inside.repeated:
         blocks += section(
             "Held more than once, or wider than needed",
-            (*numbers("saves"), Column(name="holders", code=True), *words("why")),
+            (*numbers("saves"), names("holders", whole=False), "why"),
             (
                 (format_bytes(r.saves_bytes), ", ".join(r.holders), r.message)
                 for r in inside.repeated
@@ -190,7 +178,7 @@ def _readings(inside: Inside) -> str:
 
 def _processes(explanation: Explanation) -> list[Block]:
     largest = sorted(explanation.processes, key=lambda p: -p.pss)
-    columns = (*numbers("PID", "PSS", "private", "RSS", "threads"), *words("command"))
+    columns = (*numbers("PID", "PSS", "private", "RSS", "threads"), "command")
     blocks = section("Processes", columns, map(_process, largest[:_MOST_PROCESSES]))
     if rest := largest[_MOST_PROCESSES:]:
         amount = format_bytes(sum(p.pss for p in rest))
@@ -213,7 +201,7 @@ def _threads(explanation: Explanation) -> list[Block]:
     stacks = numbers("threads", "stacks resident", "of reserved")
     return section(
         "Threads",
-        (*words("pool"), *stacks, *words("started by")),
+        ("pool", *stacks, "started by"),
         (
             (
                 pool.name,
@@ -229,7 +217,7 @@ def _threads(explanation: Explanation) -> list[Block]:
 
 def _settings(explanation: Explanation) -> list[Block]:
     rows = ((s.name, s.configured, s.used) for s in explanation.settings)
-    return section("Configured against used", words("setting", "configured", "used"), rows)
+    return section("Configured against used", ("setting", "configured", "used"), rows)
 
 
 def explain_json(explanation: Explanation) -> dict[str, Any]:

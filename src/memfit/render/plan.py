@@ -6,24 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from memfit.model import Component, Kind, Plan
-from memfit.render.blocks import (
-    Block,
-    Column,
-    Heading,
-    Table,
-    Text,
-    Tone,
-    bars,
-    muted,
-    names,
-    numbers,
-    section,
-    words,
-)
+from memfit.render.blocks import Block, Heading, Text, Tone, bars, muted, names, numbers, section
 from memfit.render.result_json import SCHEMA, component_json, picked
 from memfit.units import MIB, format_bytes
 
-_FORMULA = Column(name="formula (bytes)", code=True)
+_FORMULA = names("formula (bytes)", whole=False)
 # Rows below a tenth of a MiB are named together where there are many.
 SMALL = MIB // 10
 
@@ -132,7 +119,7 @@ def _at_peak(plan: Plan) -> Iterator[Block]:
     each = _one_more(plan, _alive(plan))
     yield from section(
         f"Alive at the peak, in {ledger.peak.moment}",
-        (names("component"), *numbers("MiB", "share"), *more, _FORMULA, *words("evidence")),
+        (names("component"), *numbers("MiB", "share"), *more, _FORMULA, "evidence"),
         rows,
         total=("total", _mib(total), "100.0%", *each, "", ""),
     )
@@ -149,7 +136,7 @@ def _one_more(plan: Plan, components: list[Component]) -> tuple[str, ...]:
 def _phases(plan: Plan) -> Iterator[Block]:
     phases, winner = plan.ledger.phase_bytes, plan.ledger.peak.phase
     yield Heading("Phases")
-    yield bars(phases.items(), marked=winner)
+    yield bars(phases.items(), [list(phases).index(winner)] if phases else ())
 
 
 def _not_alive(plan: Plan) -> Iterator[Block]:
@@ -158,19 +145,11 @@ def _not_alive(plan: Plan) -> Iterator[Block]:
     if not others:
         return
     shown, small = _apart(plan, others)
-    yield Heading("Not alive at the peak")
-    columns = (
-        names("component"),
-        *numbers("MiB"),
-        *words("alive in"),
-        _FORMULA,
-        *words("evidence"),
-    )
-    rows = tuple(
+    rows = (
         (c.name, _mib_of(plan, c), ", ".join(c.phases), _formula(c), str(c.evidence)) for c in shown
     )
-    if rows:
-        yield Table(columns=columns, rows=rows, tone=Tone.MUTED)
+    columns = (names("component"), *numbers("MiB"), "alive in", _FORMULA, "evidence")
+    yield from section("Not alive at the peak", columns, rows, tone=Tone.MUTED)
     yield from _small(plan, small)
 
 
@@ -207,7 +186,7 @@ def _capacity(plan: Plan) -> Iterator[Block]:
     )
     yield from section(
         "Largest value of each setting that fits, the others as they are",
-        (*words("hardware"), *numbers("memory", "peak there"), *words("fits"), *numbers(*knobs)),
+        ("hardware", *numbers("memory", "peak there"), "fits", *numbers(*knobs)),
         rows,
     )
     if any(row.place == "device" for row in plan.capacity):
@@ -221,7 +200,7 @@ def _largest(value: int | None) -> str:
 def _findings(plan: Plan) -> Iterator[Block]:
     if plan.findings:
         rows = ((f.severity.value, f.code, f.message, f.where) for f in plan.findings)
-        yield from section("Findings", words("severity", "code", "finding", "where"), rows)
+        yield from section("Findings", ("severity", "code", "finding", "where"), rows)
 
 
 def _advice(plan: Plan) -> Iterator[Block]:
@@ -235,7 +214,7 @@ def _advice(plan: Plan) -> Iterator[Block]:
             )
             for a in sorted(plan.advice, key=lambda a: -a.saves_bytes)
         )
-        columns = (*numbers("saves"), *words("change", "by", "code"))
+        columns = (*numbers("saves"), "change", "by", "code")
         yield from section("What would save memory", columns, rows)
 
 

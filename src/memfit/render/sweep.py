@@ -7,7 +7,7 @@ from typing import Any
 
 from memfit.model import Outcome, Point, Sweep, SweepStep
 from memfit.model.json_loader import to_json
-from memfit.render.blocks import Block, Heading, Table, Text, Tone, muted, numbers, section, words
+from memfit.render.blocks import Block, Text, Tone, muted, numbers, section
 from memfit.render.result_json import SCHEMA, picked
 from memfit.units import format_bytes
 
@@ -19,12 +19,10 @@ def sweep_blocks(sweep: Sweep) -> list[Block]:
     limit = f"{format_bytes(sweep.limit_bytes)} ({sweep.limit_source})"
     planned = any(point.planned_bytes is not None for point in sweep.points)
     titles = (sweep.knob, "peak", *(("planned", "error") if planned else ()))
-    columns = (*numbers(*titles, f"peak / {sweep.knob}", "seconds"), *words("outcome"))
-    blocks: list[Block] = [
-        Heading(f"Measured peaks over {sweep.knob}"),
-        Text(f"{_what(sweep)}; limit {limit}", Tone.MUTED),
-        Table(columns=columns, rows=tuple(_row(point, planned=planned) for point in sweep.points)),
-    ]
+    columns = (*numbers(*titles, f"peak / {sweep.knob}", "seconds"), "outcome")
+    peaks = (_row(point, planned=planned) for point in sweep.points)
+    blocks = section(f"Measured peaks over {sweep.knob}", columns, peaks)
+    blocks[1:1] = muted([f"{_what(sweep)}; limit {limit}"])
     line = sweep.line
     if line is not None:
         each = format_bytes(round(line.bytes_per_unit))
@@ -39,7 +37,7 @@ def sweep_blocks(sweep: Sweep) -> list[Block]:
         ways = ("by the measured line", *(("by the plan",) if sweep.planned else ()))
         blocks += section(
             f"Largest {sweep.knob} that fits",
-            (*words("hardware"), *numbers("memory", *ways)),
+            ("hardware", *numbers("memory", *ways)),
             (
                 (name, format_bytes(amount), f"{value:,}", *_planned(sweep, name))
                 for name, (amount, value) in sweep.largest.items()

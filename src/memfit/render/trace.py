@@ -7,17 +7,16 @@ from typing import Any
 from memfit.model import EventKind, Forecast, Growth, Reading, Trace
 from memfit.model.json_loader import to_json
 from memfit.render.blocks import (
-    Bar,
     Bars,
     Block,
     Heading,
     Text,
     Tone,
+    bars,
     muted,
     names,
     numbers,
     section,
-    words,
 )
 from memfit.render.result_json import SCHEMA, component_json
 from memfit.units import MIB, format_bytes
@@ -91,7 +90,7 @@ def trace_blocks(trace: Trace, forecast: Forecast) -> list[Block]:
     blocks = trace_summary(trace, forecast)
     blocks += muted([" ".join(trace.command)])
     if trace.readings:
-        blocks += [Heading("Memory over time"), Bars(bars=tuple(_curve(trace)))]
+        blocks += [Heading("Memory over time"), _curve(trace)]
     told = sorted(trace.holders.items(), key=lambda item: -item[1])
     for heading, rows in (("Rows at the peak", _largest(trace)), ("As the run told", told)):
         if rows:
@@ -99,7 +98,7 @@ def trace_blocks(trace: Trace, forecast: Forecast) -> list[Block]:
             blocks += section(heading, (names("component"), *numbers("MiB")), shown)
     if trace.events:
         events = ((f"{e.seconds:.1f}", e.kind.value, e.text) for e in trace.events[-40:])
-        blocks += section("Events", (*numbers("seconds"), *words("event", "what")), events)
+        blocks += section("Events", (*numbers("seconds"), "event", "what"), events)
     return blocks
 
 
@@ -135,19 +134,12 @@ def _largest(trace: Trace) -> list[tuple[str, int]]:
     return list(trace.peak_ledger.row_bytes.items()) if trace.peak_ledger else []
 
 
-def _curve(trace: Trace) -> list[Bar]:
+def _curve(trace: Trace) -> Bars:
     last = trace.readings[-1].seconds or 1.0
     highs: dict[int, int] = {}
     for reading in trace.readings:
         at = min(_BARS - 1, int(reading.seconds / last * _BARS))
         highs[at] = max(highs.get(at, 0), reading.bytes)
-    top = max(highs.values()) or 1
-    return [
-        Bar(
-            label=f"{(at + 1) * last / _BARS:.0f} s",
-            amount=format_bytes(high),
-            share=high / top,
-            mark="the peak" if high == top else "",
-        )
-        for at, high in sorted(highs.items())
-    ]
+    rows = [(f"{(at + 1) * last / _BARS:.0f} s", high) for at, high in sorted(highs.items())]
+    top = max(highs.values())
+    return bars(rows, [i for i, (_, high) in enumerate(rows) if high == top])

@@ -7,7 +7,7 @@ from typing import Any
 
 from memfit.model import Frame, Growth, Reading
 from memfit.model.json_loader import to_json
-from memfit.render.blocks import Bars, Block, Heading, Text, Tone, bars, numbers, section, words
+from memfit.render.blocks import Bars, Block, Heading, Text, Tone, bars, numbers, section
 from memfit.render.result_json import SCHEMA, picked
 from memfit.render.trace import forecast_json, forecast_text
 from memfit.units import format_bytes
@@ -28,7 +28,7 @@ def frame_blocks(frame: Frame, width: int = 60) -> list[Block]:
     if frame.targets:
         blocks += section(
             "Targets",
-            (*words("target"), *numbers("wanted", "found"), *words("")),
+            ("target", *numbers("wanted", "found"), ""),
             (
                 (t.name, f"at most {t.wanted}", t.found, "met" if t.met else "MISSED")
                 for t in frame.targets
@@ -39,7 +39,7 @@ def frame_blocks(frame: Frame, width: int = 60) -> list[Block]:
     if frame.processes:
         blocks += section(
             "Processes",
-            (*numbers("PID", "memory", "threads"), *words("command")),
+            (*numbers("PID", "memory", "threads"), "command"),
             (
                 (str(p.pid), format_bytes(p.bytes), str(p.threads), "  " * p.depth + p.name[:90])
                 for p in frame.processes
