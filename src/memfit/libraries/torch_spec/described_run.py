@@ -13,13 +13,14 @@ from typing import Any
 
 from memfit.errors import SpecError, one_line
 from memfit.libraries.driven import versions_of
-from memfit.libraries.torch_spec.program import Inputs, Network, Tensor, TorchNetworks
+from memfit.libraries.torch_spec.networks import Inputs, Network, Tensor
 from memfit.libraries.torch_spec.torch_run import LIBRARIES, input_fact, make_optimizer
+from memfit.libraries.torch_spec.training import TorchTraining
 from memfit.model import ArraySpec, EvidenceKind, Place, RunSpec, UpdateSpec, names_in, parse_size
 
 
-def from_spec(facts: Mapping[str, Any]) -> TorchNetworks:
-    """The networks that a run spec describes; `facts` is what `memfit.sources.spec.load` gives."""
+def from_spec(facts: Mapping[str, Any]) -> TorchTraining:
+    """The training that a run spec describes; `facts` is what `memfit.sources.spec.load` gives."""
     import torch
 
     knobs: dict[str, int] = dict(facts["knobs"])
@@ -28,8 +29,8 @@ def from_spec(facts: Mapping[str, Any]) -> TorchNetworks:
     parts = list(_parts(facts["network"], knobs))
     fixed = _settling(facts["network"], knobs)
     update = {name: _settled(value, fixed) for name, value in facts["update"].items()}
-    return TorchNetworks(
-        facts=RunSpec(
+    return TorchTraining(
+        RunSpec(
             library="torch",
             version=str(torch.__version__),
             algorithm=facts["name"],
@@ -54,8 +55,9 @@ def from_spec(facts: Mapping[str, Any]) -> TorchNetworks:
             scale=_scale(update, knobs),
             versions=versions_of(*LIBRARIES),
         ),
-        parts=parts,
+        parts,
         joint_loss=update["joint_loss"],
+        described=True,
     )
 
 

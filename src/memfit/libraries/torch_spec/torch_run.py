@@ -11,7 +11,8 @@ from typing import Any
 
 from memfit.errors import UsageError
 from memfit.libraries.driven import versions_of
-from memfit.libraries.torch_spec.program import Inputs, Network, Tensor, TorchNetworks
+from memfit.libraries.torch_spec.networks import Inputs, Network, Tensor
+from memfit.libraries.torch_spec.training import TorchTraining
 from memfit.model import ArraySpec, RunSpec, UpdateSpec
 
 LIBRARIES = ("torch", "numpy")
@@ -78,15 +79,15 @@ def _shape_and_dtype(item: Any) -> tuple[tuple[int, ...], str]:
     return tuple(shape), str(dtype).removeprefix("torch.")
 
 
-def from_run(run: TorchRun) -> TorchNetworks:
-    """The networks of a module, an optimizer and a batch."""
+def from_run(run: TorchRun) -> TorchTraining:
+    """The training of a module, with an optimizer and a batch."""
     import torch
 
     inputs = read_batch(run.batch)
     tensors = (*inputs.args, *inputs.kwargs)
     name = type(run.module).__name__.lower()
-    return TorchNetworks(
-        facts=RunSpec(
+    return TorchTraining(
+        RunSpec(
             library="torch",
             version=str(torch.__version__),
             algorithm=type(run.module).__name__,
@@ -99,7 +100,7 @@ def from_run(run: TorchRun) -> TorchNetworks:
             device=str(next((p.device for p in run.module.parameters()), "cpu")),
             versions=versions_of(*LIBRARIES),
         ),
-        parts=[
+        [
             Network(
                 name=name,
                 module=run.module,
