@@ -144,12 +144,8 @@ def _model_in(annotation: Any) -> Any:
 # -- what the schema cannot see ------------------------------------------------------------------
 
 
-def problems(facts: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with facts that each have the right type."""
-    return _torch_problems(facts) if facts["library"] == "torch" else _sb3_problems(facts)
-
-
-def _sb3_problems(facts: Mapping[str, Any]) -> Iterator[str]:
+def sb3_problems(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with facts of a stable-baselines3 run that each have the right type."""
     algorithm, knobs = facts["algorithm"], facts["knobs"]
     replay, own = algorithm in _OFF_POLICY, own_knobs(algorithm)
     for name in ("n_steps", "n_epochs", *_REPLAY_KNOBS):
@@ -206,7 +202,8 @@ def _absurd(what: str, amount: int) -> str:
     return f"{what} would have {amount:,} bytes, more than any machine: check its sizes"
 
 
-def _torch_problems(facts: Mapping[str, Any]) -> Iterator[str]:
+def torch_problems(facts: Mapping[str, Any]) -> Iterator[str]:
+    """The same of a plain torch run."""
     knobs, update = facts["knobs"], facts["update"]
     for name in knobs:
         if not name.isidentifier() or keyword.iskeyword(name):
