@@ -65,7 +65,7 @@ def explain(
         ledger=ledger,
         pss_bytes=sum(p.pss for p in now.processes),
         named_share=tree_ledger.named_share(now.processes),
-        limit=_limit(pid, limit),
+        limit=Limit.given(limit) or limits.memory_limit(pid=pid),
         available_bytes=limits.available(),
         settings=tree_ledger.settings(now.processes[0], cores=os.cpu_count() or 1),
         device_bytes=nvidia.used_by([p.pid for p in now.processes]),
@@ -93,9 +93,3 @@ def _inside(reading: HolderReading[Dealt]) -> Inside | None:
         pools=told[0].pools,
         notes=tuple(note for t in told for note in t.notes),
     )
-
-
-def _limit(pid: int, limit: int | None) -> Limit:
-    if limit is not None:
-        return Limit(bytes=limit, source="--limit")
-    return limits.memory_limit(pid=pid)

@@ -68,9 +68,7 @@ def plan(
 
     started = time.monotonic()
     hardware = [parse_hardware(name) for name in on] or default_hardware()
-    limit_used = limits.memory_limit()
-    if limit is not None:
-        limit_used = Limit(bytes=limit, source="--limit")
+    limit_used = Limit.given(limit) or limits.memory_limit()
     job = job_of(target, args, knobs)
     with ThreadPoolExecutor(max_workers=2) as pool:
         base = pool.submit(import_cost, _imports(job))
@@ -79,7 +77,9 @@ def plan(
         second = pool.submit(_second, job, timeout) if twice else None
         say(progress, "building the run in a child, up to its learn()")
         ended = sandbox.run(job, timeout=timeout, memory=sandbox.room())
-        found = _surveyed(job, ended, base)
+        if ended.answer.status is not Status.SURVEYED:
+            raise error_of(ended, job.target)
+        found = _ledger_of(job, ended.answer, base)
         said, earlier = script_notes(script) if script else (), None
         if second is not None:
             found, earlier, note = _heavier(found, *second.result(), base)
@@ -135,15 +135,8 @@ def _imports(job: Job) -> tuple[str, ...]:
     return library.imports if library is not None else ("numpy", "torch")
 
 
-def _surveyed(job: Job, ended: sandbox.Ended, base: Future[int]) -> Surveyed:
-    """The child's facts and readings as a ledger, or the error that its status stands for."""
-    answer = ended.answer
-    if answer.status is not Status.SURVEYED:
-        raise error_of(ended, job.target)
-    return _ledger_of(job, answer, base)
-
-
 def _ledger_of(job: Job, answer: Answer, base: Future[int]) -> Surveyed:
+    """The child's facts and readings as a ledger."""
     assert answer.spec is not None and answer.readings is not None
     spec, library = answer.spec, library_of(answer.spec.library)
     told = tuple(job.spec.get("imports", ()))

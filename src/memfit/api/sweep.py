@@ -59,8 +59,7 @@ def sweep(
     found = limits.memory_limit()
     room = sandbox.room()
     used = Limit(bytes=room, source=f"{sandbox.ROOM:.0%} of {found.source}")
-    if limit is not None and limit < room:
-        used = Limit(bytes=limit, source="--limit")
+    used = min(used, Limit.given(limit) or used, key=lambda each: each.bytes)
     settings = {"knob": knob, "limit": used.bytes, "timeout": timeout, "schema": _KEPT}
     kept = SweepCache({**runner.facts, **settings})
     if fresh:

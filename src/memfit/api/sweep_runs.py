@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from memfit.api.child_errors import error_of
 from memfit.api.plan import Progress, plan, say
@@ -23,25 +23,9 @@ _NO_MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory", 
 _KILLED = -9
 
 
-class Runner(Protocol):
-    """Runs something at a value, and may know what a plan says of it."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """All that its figures depend on."""
-
-    def run(
-        self, value: int, *, memory: int, timeout: float, alive: Callable[[int], None]
-    ) -> Point:
-        """One run, to its end or to a limit."""
-
-    def plan(self, progress: Progress | None) -> tuple[Ledger | None, tuple[str, ...]]:
-        """The planned ledger, if it has the setting, and what to say of the figures."""
-
-
 def runner_of(
     target: str | Path | None, command: Sequence[str], knob: str, values: Sequence[int]
-) -> Runner:
+) -> _Command | _Target:
     """Tell by what was given what is to be run."""
     is_spec = target is not None and Path(target).suffix == SPEC
     if target is not None and not (is_spec and command):
@@ -73,11 +57,13 @@ class _Command:
 
     @property
     def facts(self) -> Mapping[str, Any]:
+        """All that its figures depend on."""
         return {"command": self.command, "in": str(Path.cwd()), **_files(self.command)}
 
     def run(
         self, value: int, *, memory: int, timeout: float, alive: Callable[[int], None]
     ) -> Point:
+        """One run, to its end or to a limit."""
         from memfit.measure.children.measured_command import measure
 
         words = _with_value(self.command, self.knob, value)
@@ -100,6 +86,7 @@ class _Command:
         )
 
     def plan(self, progress: Progress | None) -> tuple[Ledger | None, tuple[str, ...]]:
+        """The planned ledger, if it has the setting, and what to say of the figures."""
         return _ledger(self.spec, (), self.knob, progress) if self.spec else (None, ())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -133,6 +134,11 @@ class Ledger:
         then = self.at(**{self.length: steps}).moment_bytes if self.length else self.moment_bytes
         early = ("start", "build", "rollout")
         return {m: n for m, n in then.items() if steps >= first or phase_of(m) in early}
+
+    def first_over(self, limit: int) -> int:
+        """The environment step after which more than this is needed; beyond the last if none."""
+        steps = range(self.knobs.get(self.length, 0) + 1)
+        return bisect_right(steps, limit, key=lambda n: max(self.after(n).values(), default=0))
 
     def with_rows(self, components: Iterable[Component]) -> Ledger:
         """The same run with other rows."""

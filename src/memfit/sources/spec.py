@@ -98,6 +98,13 @@ def _branch(value: Any) -> str:
     return TABLE if isinstance(value, dict) else LIST
 
 
+def _parts(value: Any) -> Any:
+    """A Dict space has one table a part; one space alone is a part without a name."""
+    if not isinstance(value, dict) or (value and all(isinstance(v, dict) for v in value.values())):
+        return value
+    return {"": value}
+
+
 Amount = Annotated[Annotated[int, Field(ge=0, le=LARGEST_ARRAY)], BeforeValidator(_amount)]
 Expression = Annotated[int | str, BeforeValidator(_expression)]
 NetArch = Annotated[
@@ -188,7 +195,7 @@ class Sb3File(RunFile):
     optimize_memory_usage: bool = False
     knobs: Sb3Knobs
     policy_kwargs: PolicyOptions = PolicyOptions()
-    observation: dict[str, Space] = Field(min_length=1)
+    observation: Annotated[dict[str, Space], BeforeValidator(_parts)] = Field(min_length=1)
     action: Space
     env: Env = Env()
     callback: list[Callback] = []
@@ -285,7 +292,10 @@ def load(path: Path, knobs: Mapping[str, int] | None = None) -> dict[str, Any]:
     data = _read(path)
     described = _check_head(path, data)
     _change(path, data, knobs or {}, described.schema)
-    facts = _validated(path, data, described.schema)
+    try:
+        facts = described.schema.model_validate(data).model_dump(mode="json", by_alias=True)
+    except ValidationError as error:
+        raise SpecError(explain(str(path), error, described.schema)) from None
     for problem in described.problems(facts):
         raise SpecError(f"{path}: {problem}")
     facts["module"] = ALGORITHMS.get(facts.get("algorithm", ""), described.module)
@@ -377,21 +387,6 @@ def _change(
         todo = f"use one of {', '.join(sorted(own))}" if own else "name it in its [knobs]"
         raise UsageError(f"{path} has no setting {', '.join(unknown)}: {todo}")
     data["knobs"] = {**known, **knobs}
-
-
-def _validated(path: Path, data: dict[str, Any], schema: type[RunFile]) -> dict[str, Any]:
-    observation = data.get("observation")
-    if isinstance(observation, dict) and not _has_parts(observation):
-        data = {**data, "observation": {"": observation}}
-    try:
-        return schema.model_validate(data).model_dump(mode="json", by_alias=True)
-    except ValidationError as error:
-        raise SpecError(explain(str(path), error, schema)) from None
-
-
-def _has_parts(table: Mapping[str, Any]) -> bool:
-    """Whether an observation table holds one table a part, as a Dict space does."""
-    return bool(table) and all(isinstance(value, dict) for value in table.values())
 
 
 def _installed(name: str) -> bool:

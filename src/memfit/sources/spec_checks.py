@@ -89,7 +89,8 @@ def _explain_one(error: Mapping[str, Any], schema: type[BaseModel]) -> str:
     if kind == "value_error":
         return f"{key}: {str(error['msg']).removeprefix('Value error, ')}"
     if kind in ("too_short", "too_long"):
-        return f"{key} has {limits.get('actual_length')} entries: give {_entries(limits)}"
+        word, bound = ("least", "min_length") if kind == "too_short" else ("most", "max_length")
+        return f"{key} has {limits['actual_length']} entries: give at {word} {limits[bound]}"
     return f"{key} is {value}: {str(error['msg'])[:1].lower()}{str(error['msg'])[1:]}"
 
 
@@ -103,12 +104,6 @@ _WANTED = {
     "dict_type": "a table",
     "model_type": "a table",
 }
-
-
-def _entries(limits: Mapping[str, Any]) -> str:
-    if "min_length" in limits:
-        return f"at least {limits['min_length']}"
-    return f"at most {limits.get('max_length')}"
 
 
 def _key(loc: Sequence[Any]) -> str:
