@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 from memfit.checks import all_checks, run_checks
-from memfit.checks._reference import page, reference
 from memfit.model import Finding, Fix, Kind, Ledger, Severity, const
+from tests.checks.reference_page import page, reference
 from tests.checks.runs import dqn
 from tests.samples import dqn_plan, ppo_plan, row
 

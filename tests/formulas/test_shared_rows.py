@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memfit.formulas.shared_rows import (
-    ALWAYS,
     BUILT,
     TRAINING,
     Part,
@@ -18,7 +17,7 @@ from memfit.formulas.shared_rows import (
     probed,
     update_rows,
 )
-from memfit.model import Component, EvidenceKind, Kind, NetworkSpec, Slope, const, knob
+from memfit.model import PHASES, Component, EvidenceKind, Kind, NetworkSpec, Slope, const, knob
 from tests.formulas.runs import ON_POLICY
 
 
@@ -29,7 +28,7 @@ def bytes_of(rows: list[Component], **knobs: int) -> dict[str, int]:
 def test_base_rows_are_imports_build_and_first_use() -> None:
     rows = list(base_rows(imports=30, built=17, used=12, where="the process"))
     assert bytes_of(rows) == {"base.imports": 30, "base.build": 17, "base.first_use": 12}
-    assert [row.phases for row in rows] == [ALWAYS, BUILT, TRAINING]
+    assert [row.phases for row in rows] == [PHASES, BUILT, TRAINING]
     assert {row.kind for row in rows} == {Kind.BASE}
     assert {row.evidence.kind for row in rows} == {EvidenceKind.MEASURED}
     assert rows[1].evidence.where == "the process, less the rows named here"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memfit.model import Size, ceil_div, const, knob, maximum, minimum, size
 from memfit.model.size import compile_sizes, total
-from tests.model.strategies import NAMES, knob_values, sizes
+from tests.model.strategies import knob_values, sizes
 
 
 def read(text: str, knobs: dict[str, int]) -> int:
@@ -62,20 +62,6 @@ def test_evaluates_like_python(a: int, b: int, c: int) -> None:
     assert (3 + x).evaluate(knobs) == 3 + a
     assert (3 - x).evaluate(knobs) == 3 - a
     assert (3 * x).evaluate(knobs) == 3 * a
-
-
-@given(sizes, knob_values)
-def test_substituting_all_knobs_leaves_the_value(s: Size, knobs: dict[str, int]) -> None:
-    assert s.substitute(knobs) == const(s.evaluate(knobs))
-
-
-@given(sizes, knob_values, st.sets(st.sampled_from(NAMES)))
-def test_substituting_some_knobs_changes_no_value(
-    s: Size, knobs: dict[str, int], some: set[str]
-) -> None:
-    part = s.substitute({name: knobs[name] for name in some})
-    assert not part.knobs & some
-    assert part.evaluate(knobs) == s.evaluate(knobs)
 
 
 @given(sizes, knob_values)

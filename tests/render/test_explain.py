@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memfit.model import HeldReadings, Inside
-from memfit.render.explain import _readings
-from memfit.render.explain_json import _inside
+from memfit.render.explain import _readings, inside_json
 
 MIB = 2**20
 ONCE = HeldReadings(pid=3, named=(60 * MIB,), private=(100 * MIB,))
@@ -62,12 +61,12 @@ def test_readings_are_counted_and_the_first_is_told(
     assert (found.taken, found.dropped) == (taken, dropped)
     assert found.first_held_share == pytest.approx(first)
     assert _readings(found) == said
-    told = _inside(found)["readings"]
+    told = inside_json(found)["readings"]
     assert (told["taken"], told["dropped"], told["first_held_share"]) == (taken, dropped, first)
 
 
 def test_json_has_all_readings_of_each_process() -> None:
-    assert _inside(inside(ONCE, AGAIN))["readings"]["processes"] == [
+    assert inside_json(inside(ONCE, AGAIN))["readings"]["processes"] == [
         {"pid": 3, "held_shares": [0.6], "kept": 0},
         {"pid": 4, "held_shares": [0.5, 0.9, 0.7], "kept": 1},
     ]

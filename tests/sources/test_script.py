@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memfit.sources.script import LEARNS_IN_A_LOOP, learn_calls, notes
+from memfit.sources.script import LEARNS_IN_A_LOOP, learn_calls, script_notes
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ def test_learning_more_than_once_is_seen(
     script = tmp_path / "train.py"
     script.write_text(text)
     assert learn_calls(script) == calls
-    assert notes(script) == ((LEARNS_IN_A_LOOP,) if looped else ())
+    assert script_notes(script) == ((LEARNS_IN_A_LOOP,) if looped else ())
 
 
 def test_a_script_that_is_gone_has_nothing_to_say(tmp_path: Path) -> None:
     assert learn_calls(tmp_path / "missing.py") == 0
-    assert notes(tmp_path / "missing.py") == ()
+    assert script_notes(tmp_path / "missing.py") == ()

@@ -63,13 +63,13 @@ def deal(view: ProcessView, told: Told | None) -> Dealt:
     dealt = Dealt(private=view.private)
     if told is not None:
         dealt.holders += _told(told, pots)
-    dealt.holders += _numbers(native, told, pots, view.pid)
-    dealt.holders += _native(native, pots, view.pid)
-    dealt.holders += _threads(native, pots, view.pid)
+    dealt.holders += _numbers(native, told, pots)
+    dealt.holders += _native(native, pots)
+    dealt.holders += _threads(native, pots)
     if told is not None:
-        dealt.holders.append(_free_heap(told, native, pots, view.pid))
-        dealt.holders += _pools(pots, view.pid)
-    dealt.holders = list(_merged(dealt.holders))
+        dealt.holders.append(_free_heap(told, native, pots))
+        dealt.holders += _pools(pots)
+    dealt.holders = [replace(holder, pid=view.pid) for holder in _merged(dealt.holders)]
     dealt.left = list(pots.rest())
     others = sum(p.private for p in view.parts if p.layer not in (*DEALT, Layer.UNKNOWN))
     held = sum(h.bytes for h in dealt.holders if h.own and h.path != OTHER_OBJECTS)
@@ -99,12 +99,12 @@ def _told(told: Told, pots: _Pots) -> Iterator[Holder]:
     # What has an address first: small blocks may lie anywhere.
     placed = [sum(pots.take_at(*block) for block in a.blocks) if a.own else 0 for a in told.arrays]
     for arrays, amount in zip(told.arrays, placed, strict=True):
-        yield _arrays(arrays, amount, pots, told.pid)
+        yield _arrays(arrays, amount, pots)
     for objects in told.objects:
-        yield _objects(objects, pots, told.pid)
+        yield _objects(objects, pots)
 
 
-def _numbers(native: Native, told: Told | None, pots: _Pots, pid: int) -> Iterator[Holder]:
+def _numbers(native: Native, told: Told | None, pots: _Pots) -> Iterator[Holder]:
     """Tensors and arrays that the process did not tell of."""
     known = sorted(block for a in told.arrays for block in a.blocks) if told else []
     tensors, arrays = "torch's tensors of 64 KiB and more", "numpy's arrays of 64 KiB and more"
@@ -131,18 +131,17 @@ def _numbers(native: Native, told: Told | None, pots: _Pots, pid: int) -> Iterat
                 count=len(others),
                 what=what,
                 told=False,
-                pid=pid,
             )
 
 
-def _native(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
+def _native(native: Native, pots: _Pots) -> Iterator[Holder]:
     for library, amount in sorted(native.libraries.items(), key=lambda item: -item[1]):
         taken = pots.take_layer(Layer.HEAP, amount)
         what = "C and C++ objects to which this library's data lead"
-        yield _beneath(f"native.{library}", taken, what, pid)
+        yield _beneath(f"native.{library}", taken, what)
 
 
-def _threads(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
+def _threads(native: Native, pots: _Pots) -> Iterator[Holder]:
     """What is in use in the arenas of threads, but for the arrays that were told of there."""
     taken = pots.taken_of(Layer.ARENAS)
     for pool, amount in sorted(native.threads.items(), key=lambda item: -item[1]):
@@ -150,21 +149,12 @@ def _threads(native: Native, pots: _Pots, pid: int) -> Iterator[Holder]:
         taken -= told
         held = pots.take_layer(Layer.ARENAS, amount - told)
         what = "work memory of these threads, in their own malloc arenas"
-        yield _beneath(f"threads.{pool}", held, what, pid)
+        yield _beneath(f"threads.{pool}", held, what)
 
 
-def _beneath(path: str, held: int, what: str, pid: int) -> Holder:
+def _beneath(path: str, held: int, what: str, kind: Kind = Kind.BASE) -> Holder:
     """What is held beneath Python, or by its own pools."""
-    return Holder(
-        path=path,
-        kind=Kind.BASE,
-        bytes=held,
-        reserved=held,
-        count=1,
-        what=what,
-        told=False,
-        pid=pid,
-    )
+    return Holder(path=path, kind=kind, bytes=held, reserved=held, count=1, what=what, told=False)
 
 
 def kind_of(path: str) -> Kind:
@@ -172,7 +162,7 @@ def kind_of(path: str) -> Kind:
     return next((kind for word, kind in _WORDS if word in path), Kind.ARRAYS)
 
 
-def _arrays(arrays: HeldArrays, placed: int, pots: _Pots, pid: int) -> Holder:
+def _arrays(arrays: HeldArrays, placed: int, pots: _Pots) -> Holder:
     if arrays.own:
         amount = placed + pots.take_heap(arrays.small)
     else:
@@ -186,11 +176,10 @@ def _arrays(arrays: HeldArrays, placed: int, pots: _Pots, pid: int) -> Holder:
         what=arrays.what,
         own=arrays.own,
         also=arrays.also,
-        pid=pid,
     )
 
 
-def _objects(objects: HeldObjects, pots: _Pots, pid: int) -> Holder:
+def _objects(objects: HeldObjects, pots: _Pots) -> Holder:
     amount = pots.take_layer(Layer.OBJECTS, objects.small) + pots.take_heap(objects.large)
     what = "Python objects"
     if objects.elements:
@@ -203,11 +192,10 @@ def _objects(objects: HeldObjects, pots: _Pots, pid: int) -> Holder:
         reserved=amount,
         count=objects.count,
         what=what,
-        pid=pid,
     )
 
 
-def _free_heap(told: Told, native: Native, pots: _Pots, pid: int) -> Holder:
+def _free_heap(told: Told, native: Native, pots: _Pots) -> Holder:
     if native.libraries:  # read in one moment with the rest of the heap
         amount = pots.take_layer(Layer.HEAP, native.free)
         amount += pots.take_layer(Layer.ARENAS, native.free_in_arenas)
@@ -221,11 +209,10 @@ def _free_heap(told: Told, native: Native, pots: _Pots, pid: int) -> Holder:
         count=1,
         what="freed, and kept by malloc",
         told=not native.libraries,
-        pid=pid,
     )
 
 
-def _pools(pots: _Pots, pid: int) -> Iterator[Holder]:
+def _pools(pots: _Pots) -> Iterator[Holder]:
     """What is left of Python's pools: free blocks, and objects that no holder reaches."""
     unused = sum(max(0, p.resident - p.used) for p in pots.parts if p.layer is Layer.OBJECTS)
     free = pots.take_layer(Layer.OBJECTS, unused)
@@ -235,7 +222,7 @@ def _pools(pots: _Pots, pid: int) -> Iterator[Holder]:
         (OTHER_OBJECTS, Kind.OBJECTS, rest, "small objects that no holder reaches"),
     ):
         if amount:
-            yield replace(_beneath(path, amount, what, pid), kind=kind)
+            yield _beneath(path, amount, what, kind)
 
 
 class _Pots:

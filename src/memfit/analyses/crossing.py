@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from memfit.model import Crossing, Ledger
 
 
@@ -11,12 +9,7 @@ def crossing(ledger: Ledger, limit_bytes: int) -> Crossing | None:
     """The first step at which the run needs more than the limit, or None if it never does."""
     if ledger.peak.bytes <= limit_bytes:
         return None
-    length = ledger.knobs.get(ledger.length, 0)
-
-    def most(step: int) -> int:
-        return max(ledger.after(step).values(), default=0)
-
-    step = min(bisect_right(range(length + 1), limit_bytes, key=most), length)
+    step = min(ledger.first_over(limit_bytes), ledger.knobs.get(ledger.length, 0))
     over = [moment for moment, amount in ledger.after(step).items() if amount > limit_bytes]
     moment = over[0] if over else ledger.peak.moment
     then = ledger.at(**{ledger.length: step}) if ledger.length else ledger

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from memfit.model import Component, Evidence, EvidenceKind, Kind, Ledger, const, phase_of
+from memfit.formulas.shared_rows import BUILT, only, probed
+from memfit.model import Component, Kind, Ledger, const, phase_of
 
 
 def left_by(first: Ledger, *, alive: bool) -> Component:
@@ -20,13 +19,12 @@ def left_by(first: Ledger, *, alive: bool) -> Component:
         name="earlier.learn",
         kind=Kind.BUFFER if alive else Kind.FRAGMENTATION,
         size=const(sum(map(first.bytes_of, kept))),
-        phases=("build", "rollout", "update", "evaluate", "save"),
-        evidence=Evidence(kind=EvidenceKind.PROBED, where=where),
+        phases=BUILT,
+        evidence=probed(where),
     )
 
 
 def with_row(ledger: Ledger, row: Component) -> Ledger:
     """The ledger with one more row, alive in those of its phases that the ledger has."""
     has = {phase_of(moment) for moment in ledger.moments}
-    row = replace(row, phases=tuple(phase for phase in row.phases if phase in has))
-    return ledger.with_rows((*ledger.components, row))
+    return ledger.with_rows((*ledger.components, only(row, has)))

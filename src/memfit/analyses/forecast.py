@@ -33,57 +33,32 @@ def forecast(readings: Sequence[Reading], limit: int | None) -> Forecast:
     recent = _settled(readings)
     highs = _highs(recent)
     if len(highs) < LEAST_STRETCHES or recent[-1].seconds - recent[0].seconds < LEAST_SECONDS:
-        return Forecast(growth=Growth.UNKNOWN, bytes_per_second=0.0, because="too few readings")
+        return Forecast(growth=Growth.UNKNOWN, bytes_per_second=0.0)
     width = (recent[-1].seconds - recent[0].seconds) / len(highs)
     drift = _Drift(highs)
     now = max(r.bytes for r in recent[-max(1, len(recent) // len(highs)) :])
     rate = drift.mean / width
     grown = drift.mean * (len(highs) - 1)
     if drift.mean <= _SURE * drift.error or grown < _LEAST_GROWTH * now:
-        return Forecast(
-            growth=Growth.STABLE, bytes_per_second=max(0.0, rate), because="its highs do not rise"
-        )
+        return Forecast(growth=Growth.STABLE, bytes_per_second=max(0.0, rate))
     filled = recent[-1].filling - recent[0].filling
+    growth, full = Growth.LEAKING, None
     if filled >= _EXPLAINED * grown:
         if recent[-1].room <= _FULL * filled:
-            return Forecast(
-                growth=Growth.STABLE, bytes_per_second=0.0, because="what was filled is full"
-            )
-        return _filling(recent, now, rate, drift, width, limit)
-    ends, low, high = _crossing(now, drift, width, limit, recent[-1].seconds)
+            return Forecast(growth=Growth.STABLE, bytes_per_second=0.0)
+        # A block that is reserved already ends at its size, whatever the slope.
+        growth, full = Growth.FILLING, now + recent[-1].room
+    at, low, high = None, None, None
+    if limit is not None and (full is None or full > limit):
+        at, low, high = _crossing(now, drift, width, limit, recent[-1].seconds)
     return Forecast(
-        growth=Growth.LEAKING,
-        bytes_per_second=rate,
-        reaches_limit_at=ends,
-        low=low,
-        high=high,
-        step=_step_at(recent, ends),
-        because="its highs rise, and no block with room left explains it",
-    )
-
-
-def _filling(
-    recent: Sequence[Reading],
-    now: int,
-    rate: float,
-    drift: _Drift,
-    width: float,
-    limit: int | None,
-) -> Forecast:
-    """A buffer that is reserved already ends at its size, whatever the slope."""
-    full = now + recent[-1].room
-    ends: tuple[float | None, float | None, float | None] = (None, None, None)
-    if limit is not None and full > limit:
-        ends = _crossing(now, drift, width, limit, recent[-1].seconds)
-    return Forecast(
-        growth=Growth.FILLING,
+        growth=growth,
         bytes_per_second=rate,
         ends_at_bytes=full,
-        reaches_limit_at=ends[0],
-        low=ends[1],
-        high=ends[2],
-        step=_step_at(recent, ends[0]),
-        because="a block that is reserved already is being filled",
+        reaches_limit_at=at,
+        low=low,
+        high=high,
+        step=_step_at(recent, at),
     )
 
 
@@ -155,11 +130,9 @@ def _covariance(changes: Sequence[float]) -> float:
 
 
 def _crossing(
-    now: int, drift: _Drift, width: float, limit: int | None, seconds: float
+    now: int, drift: _Drift, width: float, limit: int, seconds: float
 ) -> tuple[float | None, float | None, float | None]:
     """When the limit is reached: the likely time, and the bounds of 90 cases in 100."""
-    if limit is None:
-        return None, None, None
     if now >= limit:
         return seconds, seconds, seconds
     draw = random.Random(0)

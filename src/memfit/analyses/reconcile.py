@@ -5,25 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memfit.model import (
-    Component,
-    Evidence,
-    EvidenceKind,
-    Kind,
-    Ledger,
-    Rehearsed,
-    maximum,
-    phase_of,
-)
+from memfit.formulas.shared_rows import measured, probed
+from memfit.model import Component, Evidence, Kind, Ledger, Rehearsed, maximum, phase_of
 from memfit.model.size import Knobs
 
-_SEEN = Evidence(
-    kind=EvidenceKind.MEASURED,
-    where="a rehearsal at full size: what the kernel counted beyond the rows named here",
-)
-_EXTENDED = Evidence(
-    kind=EvidenceKind.PROBED,
-    where="rehearsals at smaller sizes, extended in a straight line, beyond the rows named here",
+_SEEN = measured("a rehearsal at full size: what the kernel counted beyond the rows named here")
+_EXTENDED = probed(
+    "rehearsals at smaller sizes, extended in a straight line, beyond the rows named here"
 )
 
 
@@ -36,7 +24,7 @@ def reconcile(ledger: Ledger, rehearsed: Sequence[Rehearsed], scale: Knobs) -> L
     peaks = extend(rehearsed, scale)
     evidence = _SEEN if _is_full(rehearsed[-1], scale) else _EXTENDED
     components = list(ledger.components)
-    for phase, measured in peaks.items():
+    for phase, peak in peaks.items():
         moments = [m for m in ledger.moments if phase_of(m) == phase]
         if not moments:
             continue
@@ -44,7 +32,7 @@ def reconcile(ledger: Ledger, rehearsed: Sequence[Rehearsed], scale: Knobs) -> L
         totals = {m: current.moment_bytes[m] - _workers(current, m) for m in moments}
         highest = max(moments, key=lambda m: totals[m])
         for moment in moments:
-            difference = measured - totals[moment]
+            difference = peak - totals[moment]
             if difference < 0 or moment == highest:
                 components = _absorb(components, ledger, moment, difference, evidence)
     return ledger.with_rows(components)

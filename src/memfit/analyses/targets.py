@@ -12,24 +12,10 @@ def judge(targets: Targets, processes: Sequence[Watched], total: int) -> Iterato
     """Each target that was asked for, met or missed by the worst process."""
     most = max((p.bytes for p in processes), default=0)
     threads = max((p.threads for p in processes), default=0)
-    if targets.process_bytes is not None:
-        yield Target(
-            name="RAM per process",
-            wanted=format_bytes(targets.process_bytes),
-            found=format_bytes(most),
-            met=most <= targets.process_bytes,
-        )
-    if targets.process_threads is not None:
-        yield Target(
-            name="threads per process",
-            wanted=str(targets.process_threads),
-            found=str(threads),
-            met=threads <= targets.process_threads,
-        )
-    if targets.total_bytes is not None:
-        yield Target(
-            name="RAM in total",
-            wanted=format_bytes(targets.total_bytes),
-            found=format_bytes(total),
-            met=total <= targets.total_bytes,
-        )
+    for name, wanted, found, shown in (
+        ("RAM per process", targets.process_bytes, most, format_bytes),
+        ("threads per process", targets.process_threads, threads, str),
+        ("RAM in total", targets.total_bytes, total, format_bytes),
+    ):
+        if wanted is not None:
+            yield Target(name=name, wanted=shown(wanted), found=shown(found), met=found <= wanted)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memfit.analyses.attribution import DEALT, Dealt
+from memfit.analyses.compare import changed
+from memfit.formulas.shared_rows import measured
 from memfit.model import (
     Component,
-    Evidence,
-    EvidenceKind,
     Grown,
     Holder,
     Kind,
@@ -19,7 +19,7 @@ from memfit.model import (
     Place,
     ProcessView,
     Setting,
-    size,
+    const,
 )
 
 # Rows of their own for so many libraries, files and blocks; the others are one row together.
@@ -27,29 +27,18 @@ MOST_ROWS = 12
 LEAST_BYTES = 2**20
 MOST_HOLDERS = 40
 
-KINDS = {
-    Layer.LIBRARIES: Kind.BASE,
-    Layer.FILES: Kind.FILE,
-    Layer.OBJECTS: Kind.OBJECTS,
-    Layer.HEAP: Kind.HEAP,
-    Layer.ARENAS: Kind.HEAP,
-    Layer.BLOCKS: Kind.LARGE,
-    Layer.STACKS: Kind.STACKS,
-    Layer.SHARED: Kind.BUFFER,
-    Layer.KERNEL: Kind.BASE,
-    Layer.UNKNOWN: Kind.UNATTRIBUTED,
-}
-_PREFIX = {
-    Layer.LIBRARIES: "libraries",
-    Layer.FILES: "files",
-    Layer.OBJECTS: "python",
-    Layer.HEAP: "malloc",
-    Layer.ARENAS: "malloc",
-    Layer.BLOCKS: "blocks",
-    Layer.STACKS: "stacks",
-    Layer.SHARED: "shared",
-    Layer.KERNEL: "kernel",
-    Layer.UNKNOWN: "unattributed",
+# How the rows of each layer begin, and what they are.
+_ROWS = {
+    Layer.LIBRARIES: ("libraries", Kind.BASE),
+    Layer.FILES: ("files", Kind.FILE),
+    Layer.OBJECTS: ("python", Kind.OBJECTS),
+    Layer.HEAP: ("malloc", Kind.HEAP),
+    Layer.ARENAS: ("malloc", Kind.HEAP),
+    Layer.BLOCKS: ("blocks", Kind.LARGE),
+    Layer.STACKS: ("stacks", Kind.STACKS),
+    Layer.SHARED: ("shared", Kind.BUFFER),
+    Layer.KERNEL: ("kernel", Kind.BASE),
+    Layer.UNKNOWN: ("unattributed", Kind.UNATTRIBUTED),
 }
 _MANY = (Layer.LIBRARIES, Layer.FILES, Layer.BLOCKS)
 
@@ -84,25 +73,10 @@ def _unclaimed(part: Part) -> Part:
 def _holder_rows(holders: Sequence[Holder]) -> Iterator[Component]:
     own = sorted((h for h in holders if h.own and h.bytes), key=lambda h: -h.bytes)
     for holder in own[:MOST_HOLDERS]:
-        yield _held(holder.path, holder.kind, [holder], _told(holder))
+        who = "the process itself" if holder.told else "outside"
+        yield _row(holder.path, [holder], f"{who}: {holder.what}", kind=holder.kind)
     if others := own[MOST_HOLDERS:]:
-        where = f"{len(others):,} smaller holders"
-        yield _held("holders.other", Kind.ARRAYS, others, where)
-
-
-def _told(holder: Holder) -> str:
-    return f"the process itself: {holder.what}" if holder.told else f"outside: {holder.what}"
-
-
-def _held(name: str, kind: Kind, holders: Sequence[Holder], where: str) -> Component:
-    return Component(
-        name=name,
-        kind=kind,
-        size=size(sum(h.bytes for h in holders)),
-        reserved=size(sum(h.reserved for h in holders)),
-        phases=(),
-        evidence=Evidence(kind=EvidenceKind.MEASURED, where=where),
-    )
+        yield _row("holders.other", others, f"{len(others):,} smaller holders", kind=Kind.ARRAYS)
 
 
 def named_share(processes: Sequence[ProcessView]) -> float:
@@ -122,17 +96,20 @@ def main_rows(parts: Sequence[Part]) -> Iterator[Component]:
         if layer in _MANY:
             large = [p for p in own[:MOST_ROWS] if p.bytes >= LEAST_BYTES or _hollow(p)]
             others = [p for p in own if p not in large]
-            yield from (_row(row_name(p), [p], p.where, Place.MAIN) for p in large)
+            yield from map(_part_row, large)
             if others:
+                prefix, kind = _ROWS[layer]
                 where = f"smaps: {len(others):,} smaller ones"
-                yield _row(f"{_PREFIX[layer]}.other", others, where, Place.MAIN)
+                yield _row(f"{prefix}.other", others, where, kind=kind)
         else:
-            yield from (_row(row_name(p), [p], p.where, Place.MAIN) for p in own)
+            yield from map(_part_row, own)
 
 
-def row_name(part: Part) -> str:
-    """A part's name in the ledger, such as `libraries.libtorch_cpu`."""
-    return f"{_PREFIX[part.layer]}.{part.name}" if part.name != "kernel" else "kernel"
+def _part_row(part: Part) -> Component:
+    """A row of its own, named such as `libraries.libtorch_cpu`."""
+    prefix, kind = _ROWS[part.layer]
+    name = f"{prefix}.{part.name}" if part.name != "kernel" else "kernel"
+    return _row(name, [part], part.where, kind=kind)
 
 
 def _hollow(part: Part) -> bool:
@@ -149,7 +126,7 @@ def _worker_rows(workers: Sequence[ProcessView]) -> Iterator[Component]:
             word = "process" if len(workers) == 1 else "processes"
             where = f"smaps of {len(workers)} {word} below (PSS)"
             name = f"workers.{layer.replace(' ', '_').lower()}"
-            yield _row(name, parts, where, Place.WORKERS)
+            yield _row(name, parts, where, kind=Kind.WORKER, place=Place.WORKERS)
 
 
 def _shared_rows(processes: Sequence[ProcessView]) -> Iterator[Component]:
@@ -162,43 +139,34 @@ def _shared_rows(processes: Sequence[ProcessView]) -> Iterator[Component]:
     for name, holders in found.items():
         pids = ", ".join(str(pid) for pid, _ in holders[:8]) + (" ..." if len(holders) > 8 else "")
         where = f"smaps: mapped by {len(holders)} of the tree's processes ({pids})"
-        largest = max((part for _, part in holders), key=lambda part: part.reserved)
-        yield _row(
-            f"shared.{name}",
-            [part for _, part in holders],
-            where,
-            Place.SHARED,
-            reserved=largest.reserved,
-        )
+        parts = [part for _, part in holders]
+        row = _row(f"shared.{name}", parts, where, kind=Kind.BUFFER, place=Place.SHARED)
+        yield replace(row, reserved=const(max(part.reserved for part in parts)))
 
 
 def _row(
-    name: str, parts: Iterable[Part], where: str, place: Place, *, reserved: int | None = None
+    name: str,
+    held: Sequence[Part | Holder],
+    where: str,
+    *,
+    kind: Kind,
+    place: Place = Place.MAIN,
 ) -> Component:
-    parts = list(parts)
-    layer = parts[0].layer
-    kind = Kind.WORKER if place is Place.WORKERS else KINDS[layer]
-    kept = sum(p.reserved for p in parts) if reserved is None else reserved
     return Component(
         name=name,
         kind=kind,
         place=place,
-        size=size(sum(p.bytes for p in parts)),
-        reserved=size(kept),
+        size=const(sum(one.bytes for one in held)),
+        reserved=const(sum(one.reserved for one in held)),
         phases=(),
-        evidence=Evidence(kind=EvidenceKind.MEASURED, where=where),
+        evidence=measured(where),
     )
 
 
 def grown(before: Ledger, after: Ledger, seconds: float) -> tuple[Grown, ...]:
     """The rows that changed between two readings, the most grown first."""
-    old = {c.name: before.bytes_of(c) for c in before.components}
-    new = {c.name: after.bytes_of(c) for c in after.components}
-    rows = [
-        Grown(name=name, before=old.get(name, 0), after=new.get(name, 0), seconds=seconds)
-        for name in {**new, **old}
-    ]
-    return tuple(sorted((r for r in rows if r.bytes), key=lambda r: -r.bytes))
+    rows = sorted(changed(before.row_bytes, after.row_bytes), key=lambda row: -row.bytes)
+    return tuple(Grown(**vars(row), seconds=seconds) for row in rows)
 
 
 def settings(main: ProcessView, *, cores: int) -> tuple[Setting, ...]:

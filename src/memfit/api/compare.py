@@ -54,9 +54,9 @@ def _result(path: Path) -> tuple[tuple[str, int, dict[str, int]], str]:
         raise UsageError(f"there is no file {path}: give a recording, or a result as JSON")
     if is_recording(path):
         trace = load(path)
-        ledger, peak = trace.peak_ledger, trace.peak
-        rows = [(c.name, ledger.bytes_of(c)) for c in ledger.components] if ledger else []
-        return (str(path), peak.bytes if peak else 0, _rows(rows)), "run"
+        rows = trace.peak_ledger.row_bytes if trace.peak_ledger else {}
+        peak = trace.peak.bytes if trace.peak else 0
+        return (str(path), peak, _rows(rows.items())), "run"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         return _from_json(path, data), str(data.get("kind"))

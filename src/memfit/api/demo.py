@@ -30,16 +30,14 @@ def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
     seen, phases = ended.answer, planned.ledger.phase_bytes
     if seen.status is not Status.OBSERVED:
         raise error_of(ended, str(script))
-    rows = {c.name: planned.ledger.bytes_of(c) for c in planned.ledger.components}
-    measured = seen.rows
+    ledger = planned.ledger
     compared = [
-        Compared(name=name, predicted=rows[name], measured=measured[name])
-        for name in rows
-        if name in measured
+        Compared(name=c.name, predicted=ledger.bytes_of(c), measured=seen.rows[c.name])
+        for c in ledger.components
+        if c.name in seen.rows
     ]
-    known = {row.name for row in compared}
-    at_peak = [c for c in planned.ledger.components if c.alive_in(planned.ledger.peak.moment)]
-    rest = sum(rows[c.name] for c in at_peak if c.name not in known)
+    at_peak = [c for c in ledger.components if c.alive_in(ledger.peak.moment)]
+    rest = sum(ledger.bytes_of(c) for c in at_peak if c.name not in seen.rows)
     named = sum(row.measured for row in compared)
     compared.append(
         Compared(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 
 from memfit.analyses import tree_ledger
 from memfit.analyses.attribution import Dealt, deal
@@ -46,31 +47,16 @@ def explain(
 
         process_tree.check_readable(pid)
         make_listen(pid)
+    read = partial(read_holders, pid, deal, children=children, inside=inside, roles=all_roles())
     before, first = None, 0.0
     if seconds:
-        reading = read_holders(
-            pid,
-            deal,
-            children=children,
-            inside=inside,
-            native=False,
-            duplicates=False,
-            roles=all_roles(),
-        )
+        reading = read(native=False, duplicates=False)
         before = tree_ledger.tree_ledger(reading.processes, reading.dealt)
         if progress is not None:
             progress(f"reading once more in {seconds:g} s")
         first = time.monotonic()
         time.sleep(seconds)
-    now = read_holders(
-        pid,
-        deal,
-        children=children,
-        inside=inside,
-        native=native,
-        duplicates=True,
-        roles=all_roles(),
-    )
+    now = read(native=native, duplicates=True)
     ledger = tree_ledger.tree_ledger(now.processes, now.dealt)
     between = time.monotonic() - first if before else 0.0
     return Explanation(
@@ -79,7 +65,7 @@ def explain(
         ledger=ledger,
         pss_bytes=sum(p.pss for p in now.processes),
         named_share=tree_ledger.named_share(now.processes),
-        limit=_limit(pid, limit),
+        limit=Limit.given(limit) or limits.memory_limit(pid=pid),
         available_bytes=limits.available(),
         settings=tree_ledger.settings(now.processes[0], cores=os.cpu_count() or 1),
         device_bytes=nvidia.used_by([p.pid for p in now.processes]),
@@ -107,9 +93,3 @@ def _inside(reading: HolderReading[Dealt]) -> Inside | None:
         pools=told[0].pools,
         notes=tuple(note for t in told for note in t.notes),
     )
-
-
-def _limit(pid: int, limit: int | None) -> Limit:
-    if limit is not None:
-        return Limit(bytes=limit, source="--limit")
-    return limits.memory_limit(pid=pid)

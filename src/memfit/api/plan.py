@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memfit.analyses.earlier_learn import left_by, with_row
-from memfit.api import second_learn
 from memfit.api.child_errors import error_of
 from memfit.errors import UsageError
 from memfit.formulas.array_bytes import scaled
@@ -22,7 +21,7 @@ from memfit.measure.kernel.proc import outside_note
 from memfit.measure.survey.rehearsal import SECONDS
 from memfit.model import Component, Ledger, Plan, Readings, RunSpec
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
-from memfit.sources.script import imports_of
+from memfit.sources.script import imports_of, learn_calls, script_notes
 from memfit.sources.target import job_of
 
 if TYPE_CHECKING:
@@ -31,6 +30,10 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 _SMALLEST = 1024  # the most times that a rehearsal is smaller than the run
 _WELL_MATCHED = 0.95  # a smaller share of bytes whose growth is known is worth a note
+_TWICE = "the script calls learn() more than once; "
+_FIRST = f"{_TWICE}the first call needs the most of the first two"
+_SECOND = f"{_TWICE}the second call needs the most of the first two, and is what this plan shows"
+_UNSEEN = f"{_TWICE}only the first call could be planned, so that a later one may need more"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,18 +68,19 @@ def plan(
 
     started = time.monotonic()
     hardware = [parse_hardware(name) for name in on] or default_hardware()
-    limit_used = limits.memory_limit()
-    if limit is not None:
-        limit_used = Limit(bytes=limit, source="--limit")
+    limit_used = Limit.given(limit) or limits.memory_limit()
     job = job_of(target, args, knobs)
     with ThreadPoolExecutor(max_workers=2) as pool:
         base = pool.submit(import_cost, _imports(job))
-        twice = second_learn.learns_twice(job)
+        script = Path(job.target) if job.kind is TargetKind.SCRIPT else None
+        twice = script is not None and learn_calls(script) > 1
         second = pool.submit(_second, job, timeout) if twice else None
         say(progress, "building the run in a child, up to its learn()")
         ended = sandbox.run(job, timeout=timeout, memory=sandbox.room())
-        found = _surveyed(job, ended, base)
-        said, earlier = second_learn.notes(job), None
+        if ended.answer.status is not Status.SURVEYED:
+            raise error_of(ended, job.target)
+        found = _ledger_of(job, ended.answer, base)
+        said, earlier = script_notes(script) if script else (), None
         if second is not None:
             found, earlier, note = _heavier(found, *second.result(), base)
             said += (note,)
@@ -131,15 +135,8 @@ def _imports(job: Job) -> tuple[str, ...]:
     return library.imports if library is not None else ("numpy", "torch")
 
 
-def _surveyed(job: Job, ended: sandbox.Ended, base: Future[int]) -> Surveyed:
-    """The child's facts and readings as a ledger, or the error that its status stands for."""
-    answer = ended.answer
-    if answer.status is not Status.SURVEYED:
-        raise error_of(ended, job.target)
-    return _ledger_of(job, answer, base)
-
-
 def _ledger_of(job: Job, answer: Answer, base: Future[int]) -> Surveyed:
+    """The child's facts and readings as a ledger."""
     assert answer.spec is not None and answer.readings is not None
     spec, library = answer.spec, library_of(answer.spec.library)
     told = tuple(job.spec.get("imports", ()))
@@ -162,12 +159,12 @@ def _heavier(
 ) -> tuple[Surveyed, Component | None, str]:
     """Which of two learn() calls needs more, what the first leaves, and what to say of it."""
     if answer.status is not Status.SURVEYED or answer.again:
-        return first, None, second_learn.UNSEEN
+        return first, None, _UNSEEN
     then = _ledger_of(job, answer, base)
     left = left_by(first.ledger, alive=answer.earlier_alive)
     if with_row(then.ledger, left).peak.bytes <= first.ledger.peak.bytes:
-        return first, None, second_learn.FIRST
-    return then, left, second_learn.SECOND
+        return first, None, _FIRST
+    return then, left, _SECOND
 
 
 def _rehearsed(found: Surveyed, timeout: float) -> tuple[Surveyed, int]:

@@ -37,8 +37,7 @@ def run(
     with scratch(record) as path:
         recording = Recording(path)
         tools = Tools(ledger=_ledger, forecast=forecast, say=say, live=live)
-        used = None if limit is None else Limit(bytes=limit, source="--limit")
-        recorder = Recorder(recording, command, used, tools, grace=grace)
+        recorder = Recorder(recording, command, Limit.given(limit), tools, grace=grace)
         try:
             launch.run(command, recorder, recording=path)
         except UsageError:  # it could not be started: there is nothing to keep

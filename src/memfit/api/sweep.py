@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from memfit.api.sweep_runs import Runner, runner_of
+from memfit.api.sweep_runs import runner_of
 from memfit.errors import UsageError
 from memfit.model import Outcome, Point, Sweep, SweepStep
+from memfit.model.json_loader import from_json, to_json
 
 if TYPE_CHECKING:
     from memfit.analyses.capacity import Hardware
@@ -58,35 +59,30 @@ def sweep(
     found = limits.memory_limit()
     room = sandbox.room()
     used = Limit(bytes=room, source=f"{sandbox.ROOM:.0%} of {found.source}")
-    if limit is not None and limit < room:
-        used = Limit(bytes=limit, source="--limit")
+    used = min(used, Limit.given(limit) or used, key=lambda each: each.bytes)
     settings = {"knob": knob, "limit": used.bytes, "timeout": timeout, "schema": _KEPT}
     kept = SweepCache({**runner.facts, **settings})
     if fresh:
         kept.forget()
     points: list[Point] = []
-    known = {point.value: point for point in map(_from_json, kept)}
+    known = {point.value: point for point in (from_json(Point, told) for told in kept)}
     if progress is not None and known:
         again = f"{len(known)} {'run' if len(known) == 1 else 'runs'}"
         progress(f"going on after {again} of an earlier sweep (--fresh begins anew)")
+    tell: Watching = watching or (lambda step: None)
     for number, value in enumerate(values, 1):
         step = SweepStep(
             number=number, of=len(values), knob=knob, value=value, peak_bytes=0, seconds=0.0
         )
         point = known.get(value)
         if point is None:
-            point = _run(runner, step, used.bytes, timeout, watching)
-            kept.add(_to_json(point))
+            tell(step)
+            alive = _telling(tell, step)
+            point = runner.run(value, memory=used.bytes, timeout=timeout, alive=alive)
+            kept.add(to_json(point))
         points.append(point)
-        if watching is not None:
-            watching(
-                replace(
-                    step,
-                    peak_bytes=point.peak_bytes,
-                    seconds=point.seconds,
-                    outcome=point.outcome,
-                )
-            )
+        held, seconds = point.peak_bytes, point.seconds
+        tell(replace(step, peak_bytes=held, seconds=seconds, outcome=point.outcome))
         if point.outcome is not Outcome.DONE:
             break
     line = fit([(p.value, p.peak_bytes) for p in points if p.outcome is Outcome.DONE])
@@ -98,7 +94,7 @@ def sweep(
         knob=knob,
         limit_bytes=used.bytes,
         limit_source=used.source,
-        points=tuple(_planned(p, knob, ledger) for p in points),
+        points=tuple(points if ledger is None else _planned(points, knob, ledger)),
         line=line,
         largest={h.name: (h.bytes, largest(line, h.bytes)) for h in hardware} if line else {},
         planned=_planned_largest(ledger, knob, hardware),
@@ -109,23 +105,15 @@ def sweep(
     return result
 
 
-def _run(
-    runner: Runner, step: SweepStep, memory: int, timeout: float, watching: Watching | None
-) -> Point:
+def _telling(tell: Watching, step: SweepStep) -> Callable[[int], None]:
+    """A function that tells how a run goes on, with the most that it has held so far."""
     started = time.monotonic()
-
-    def alive(peak: int) -> None:
-        if watching is not None:
-            watching(replace(step, peak_bytes=peak, seconds=time.monotonic() - started))
-
-    alive(0)
-    return runner.run(step.value, memory=memory, timeout=timeout, alive=alive)
+    return lambda peak: tell(replace(step, peak_bytes=peak, seconds=time.monotonic() - started))
 
 
-def _planned(point: Point, knob: str, ledger: Ledger | None) -> Point:
-    if ledger is None:
-        return point
-    return replace(point, planned_bytes=ledger.at(**{knob: point.value}).peak.bytes)
+def _planned(points: Sequence[Point], knob: str, ledger: Ledger) -> Iterator[Point]:
+    for point in points:
+        yield replace(point, planned_bytes=ledger.at(**{knob: point.value}).peak.bytes)
 
 
 def _planned_largest(
@@ -137,14 +125,6 @@ def _planned_largest(
         return {}
     found = {h.name: capacity(ledger, h, [knob]).largest for h in hardware}
     return {name: largest.get(knob, 0) for name, largest in found.items()}
-
-
-def _to_json(point: Point) -> dict[str, Any]:
-    return {**vars(point), "outcome": point.outcome.value}
-
-
-def _from_json(fields: Mapping[str, Any]) -> Point:
-    return Point(**{**fields, "outcome": Outcome(fields["outcome"])})
 
 
 def parse_over(text: str) -> tuple[str, list[int]]:

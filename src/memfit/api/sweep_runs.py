@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from memfit.api.child_errors import error_of
 from memfit.api.plan import Progress, plan, say
@@ -23,25 +23,9 @@ _NO_MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory", 
 _KILLED = -9
 
 
-class Runner(Protocol):
-    """Runs something at a value, and may know what a plan says of it."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """All that its figures depend on."""
-
-    def run(
-        self, value: int, *, memory: int, timeout: float, alive: Callable[[int], None]
-    ) -> Point:
-        """One run, to its end or to a limit."""
-
-    def plan(self, progress: Progress | None) -> tuple[Ledger | None, tuple[str, ...]]:
-        """The planned ledger, if it has the setting, and what to say of the figures."""
-
-
 def runner_of(
     target: str | Path | None, command: Sequence[str], knob: str, values: Sequence[int]
-) -> Runner:
+) -> _Command | _Target:
     """Tell by what was given what is to be run."""
     is_spec = target is not None and Path(target).suffix == SPEC
     if target is not None and not (is_spec and command):
@@ -73,15 +57,16 @@ class _Command:
 
     @property
     def facts(self) -> Mapping[str, Any]:
+        """All that its figures depend on."""
         return {"command": self.command, "in": str(Path.cwd()), **_files(self.command)}
 
     def run(
         self, value: int, *, memory: int, timeout: float, alive: Callable[[int], None]
     ) -> Point:
+        """One run, to its end or to a limit."""
         from memfit.measure.children.measured_command import measure
 
-        hole = f"{{{self.knob}}}"
-        words = [word.replace(hole, str(value)) for word in self.command]
+        words = _with_value(self.command, self.knob, value)
         done = measure(words, memory=memory, timeout=timeout, alive=alive)
         outcome = Outcome.DONE
         if done.timed_out:
@@ -101,6 +86,7 @@ class _Command:
         )
 
     def plan(self, progress: Progress | None) -> tuple[Ledger | None, tuple[str, ...]]:
+        """The planned ledger, if it has the setting, and what to say of the figures."""
         return _ledger(self.spec, (), self.knob, progress) if self.spec else (None, ())
 
 
@@ -119,9 +105,8 @@ class _Target:
         return {**here, **_files((self.target, *self.args))}
 
     def _job(self, value: int) -> Job:
-        hole = f"{{{self.knob}}}"
-        args = [word.replace(hole, str(value)) for word in self.args]
-        by_script = any(hole in word for word in self.args)
+        args = _with_value(self.args, self.knob, value)
+        by_script = args != list(self.args)
         job = job_of(self.target, args, None if by_script else {self.knob: value})
         if job.kind is not TargetKind.SPEC and not by_script:
             job = replace(job, knobs={self.knob: value})
@@ -132,7 +117,6 @@ class _Target:
     ) -> Point:
         ended = sandbox.run(self._job(value), timeout=timeout, memory=memory, alive=alive)
         answer = ended.answer
-        said = answer.output or ended.output
         match answer.status:
             case Status.OBSERVED | Status.REHEARSED:
                 outcome = Outcome.DONE
@@ -155,7 +139,7 @@ class _Target:
             outcome=outcome,
             seconds=ended.seconds,
             exit_code=answer.exit_code,
-            said=said,
+            said=answer.output or ended.output,
         )
 
     def _lacking(self, known: Sequence[str]) -> str:
@@ -167,9 +151,13 @@ class _Target:
         )
 
     def plan(self, progress: Progress | None) -> tuple[Ledger | None, tuple[str, ...]]:
-        hole = f"{{{self.knob}}}"
-        args = [word.replace(hole, str(self.smallest)) for word in self.args]
+        args = _with_value(self.args, self.knob, self.smallest)
         return _ledger(self.target, args, self.knob, progress)
+
+
+def _with_value(words: Sequence[str], knob: str, value: int) -> list[str]:
+    """A command with a value where it says `{knob}`."""
+    return [word.replace(f"{{{knob}}}", str(value)) for word in words]
 
 
 def _ledger(

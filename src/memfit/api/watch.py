@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from memfit.analyses.forecast import forecast
 from memfit.analyses.targets import judge
@@ -19,13 +18,6 @@ from memfit.model import Frame, Ledger, Limit, Reading, Targets, Watched
 
 _ROWS_SHARE = 20  # reading rows takes at most this part of the time
 _KEPT = 4000
-
-
-class Watch(Protocol):
-    """Something that can be looked at again and again."""
-
-    def frame(self) -> Frame:
-        """What there is now."""
 
 
 def watch(
@@ -63,8 +55,7 @@ class _Live:
     def __init__(self, pids: Sequence[int], limit: int | None, targets: Targets) -> None:
         self.pids = list(pids)
         self.targets = targets
-        found = limits.memory_limit(pid=self.pids[0])
-        self.limit = found if limit is None else Limit(bytes=limit, source="--limit")
+        self.limit = Limit.given(limit) or limits.memory_limit(pid=self.pids[0])
         self._samplers = {pid: Sampler(pid) for pid in self.pids}
         self._filling = {pid: Filling(pid) for pid in self.pids}
         self._started = time.monotonic()
@@ -137,7 +128,7 @@ class _Recorded:
 
     def __init__(self, path: Path, limit: int | None, targets: Targets) -> None:
         self.path = path
-        self.given = None if limit is None else Limit(bytes=limit, source="--limit")
+        self.given = Limit.given(limit)
         self.targets = targets
         load(path)  # refuse what is none at once
 
@@ -166,10 +157,9 @@ class _Recorded:
         )
 
 
+Watch = _Live | _Recorded
+
+
 def _rows(ledgers: Sequence[Ledger]) -> tuple[tuple[str, int], ...]:
-    found: dict[str, int] = {}
-    for ledger in ledgers:
-        for component in ledger.components:
-            amount = ledger.bytes_of(component)
-            found[component.name] = found.get(component.name, 0) + amount
-    return tuple(sorted(found.items(), key=lambda row: -row[1]))
+    rows = tuple(component for ledger in ledgers for component in ledger.components)
+    return tuple(Ledger(components=rows).row_bytes.items())

@@ -18,9 +18,10 @@ def total(ledger: Ledger, rows: Iterable[Component]) -> int:
     return sum(ledger.bytes_of(c) for c in rows)
 
 
-def reserved(ledger: Ledger, rows: Iterable[Component]) -> int:
-    """The address space of some rows, resident or not."""
-    return sum((c.reserved or c.size).evaluate(ledger.knobs) for c in rows)
+def named(ledger: Ledger, names: Iterable[str]) -> int:
+    """The bytes of the rows that have these names."""
+    rows = ledger.row_bytes
+    return sum(rows.get(name, 0) for name in names)
 
 
 def without(ledger: Ledger, *names: str) -> Ledger:

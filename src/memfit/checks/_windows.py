@@ -6,10 +6,10 @@ Bytes are those of the formulas, while no episode ends; a replay's are near them
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 
 from memfit.checks._rows import resized
 from memfit.formulas import dropin_arrays
+from memfit.formulas.array_bytes import fixed_bytes
 from memfit.model import ArraySpec, Kind, Ledger, RunSpec, Size, const, knob, minimum
 
 ROLLOUTS = ("RolloutBuffer", "DictRolloutBuffer")
@@ -37,7 +37,7 @@ def window_rollout(spec: RunSpec, ledger: Ledger, stack: int = 1) -> Ledger:
     copied = max(rest, key=ledger.bytes_of).size if rest else const(0)
     ledger = resized(ledger, (FLATTEN_COPY,), lambda _: minimum(knob("n_envs") - 1, 1) * copied)
     for array in observations:
-        once = dropin_arrays.window_rollout(length=stack, row_bytes=_one(array) // stack)
+        once = dropin_arrays.window_rollout(length=stack, row_bytes=fixed_bytes(array) // stack)
         ledger = resized(ledger, (array.name,), _always(once))
     return ledger
 
@@ -47,7 +47,7 @@ def window_replay(spec: RunSpec, ledger: Ledger, stack: int = 1) -> Ledger:
     names = [a.name for a in parts(spec, OBSERVATIONS)]
     ledger = resized(ledger, names, lambda size: size // stack)
     for array in parts(spec, NEXT):
-        ledger = resized(ledger, (array.name,), _only_starts(_one(array)))
+        ledger = resized(ledger, (array.name,), _only_starts(fixed_bytes(array)))
     return ledger
 
 
@@ -57,8 +57,3 @@ def _always(size: Size) -> Callable[[Size], Size]:
 
 def _only_starts(one: int) -> Callable[[Size], Size]:
     return lambda size: size * (2 * dropin_arrays.START_BYTES) // one
-
-
-def _one(array: ArraySpec) -> int:
-    """Bytes of one observation of one env."""
-    return array.itemsize * prod(n for n in array.shape if isinstance(n, int))

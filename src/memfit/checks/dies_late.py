@@ -17,7 +17,6 @@ Good:
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 
 from memfit.model import Finding, Ledger, RunSpec, Severity
@@ -34,7 +33,7 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
 
     if spec.on_policy or not peak(1) <= limit < peak(length):
         return
-    step = bisect_right(range(length + 1), limit, key=peak)
+    step = ledger.first_over(limit)
     yield Finding(
         code=CODE,
         severity=Severity.ERROR,

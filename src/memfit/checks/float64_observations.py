@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memfit.checks._rows import resized, total
+from memfit.checks._rows import named, resized
 from memfit.model import Finding, Fix, Kind, Ledger, RunSpec, Severity
 from memfit.units import format_bytes
 
@@ -29,7 +29,7 @@ COPIES = ("rollout_buffer.flatten_copy", "save.replay_copy")
 
 def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
     names = _names(spec)
-    amount = total(ledger, [c for c in ledger.components if c.name in names])
+    amount = named(ledger, names)
     if not amount:
         return
     yield Finding(

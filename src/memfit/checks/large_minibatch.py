@@ -51,7 +51,7 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
             ledger=ledger.at(micro_batch_size=half),
         )
         return
-    if spec.library == "stable-baselines3" and spec.algorithm == "PPO":
+    if spec.algorithm == "PPO" and spec.buffer.endswith("RolloutBuffer"):
         yield Fix(
             change=f"memfit.dropins.MicroBatchPPO(..., {PIECES}={half}): the same gradient, "
             "in pieces",

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memfit.checks._rows import total, without
+from memfit.checks._rows import named, without
 from memfit.checks._windows import NEXT, REPLAYS, parts, stacked, window_replay
 from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
 from memfit.units import format_bytes
@@ -33,7 +33,7 @@ CODE = "MF005"
 
 def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
     names = _names(spec)
-    amount = total(ledger, [c for c in ledger.components if c.name in names])
+    amount = named(ledger, names)
     if not amount or 20 * amount < ledger.peak.bytes:
         return
     yield Finding(

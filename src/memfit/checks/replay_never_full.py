@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memfit.checks._rows import reserved, total
+from memfit.checks._rows import total
 from memfit.model import Finding, Fix, Kind, Ledger, RunSpec, Severity
 from memfit.units import format_bytes
 
@@ -31,7 +31,8 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
     if spec.on_policy or not 0 < steps < size:
         return
     rows = [c for c in ledger.components if c.kind is Kind.BUFFER and c.reserved is not None]
-    held, used = reserved(ledger, rows), total(ledger, rows)
+    used = total(ledger, rows)
+    held = sum(c.reserved.evaluate(ledger.knobs) for c in rows if c.reserved is not None)
     if held == used:
         return
     yield Finding(

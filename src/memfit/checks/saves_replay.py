@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memfit.checks._rows import row, without
+from memfit.checks._rows import named, without
 from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
 from memfit.units import format_bytes
 
@@ -27,14 +27,14 @@ ROW = "save.replay_copy"
 
 
 def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
-    copy = row(ledger, ROW)
-    if copy is None or not ledger.bytes_of(copy):
+    copied = named(ledger, [ROW])
+    if not copied:
         return
     decides = ledger.peak.phase == "save"
     yield Finding(
         code=CODE,
         severity=Severity.WARNING if decides else Severity.INFO,
-        message=f"each save copies {format_bytes(ledger.bytes_of(copy))} of the replay buffer"
+        message=f"each save copies {format_bytes(copied)} of the replay buffer"
         + (": the peak comes there" if decides else ""),
         where="callback: save_replay_buffer=True",
     )

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memfit.checks._rows import total
+from memfit.checks._rows import named
 from memfit.checks._windows import (
     NEXT,
     OBSERVATIONS,
@@ -39,7 +39,7 @@ CODE = "MF011"
 
 def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
     names = [a.name for a in (*parts(spec, OBSERVATIONS), *parts(spec, NEXT))]
-    amount = total(ledger, [c for c in ledger.components if c.name in names])
+    amount = named(ledger, names)
     times = stacked(spec) * len(names)
     if stacked(spec) < 2 or not amount:
         return

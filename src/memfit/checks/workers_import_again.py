@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memfit.checks._rows import resized, row
+from memfit.checks._rows import named, resized
 from memfit.model import Finding, Fix, Ledger, RunSpec, Severity, knob
 from memfit.units import MIB, format_bytes
 
@@ -46,8 +46,7 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
 
 
 def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
-    base = row(ledger, BASE)
-    imported = 0 if base is None else ledger.bytes_of(base) * 2 // 3
+    imported = named(ledger, [BASE]) * 2 // 3
     left = max(_each(ledger) - imported, FORKED)
     yield Fix(
         change='start_method="fork", or DummyVecEnv for a light env (an estimate: forked workers '
@@ -62,5 +61,4 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
 
 
 def _each(ledger: Ledger) -> int:
-    workers = row(ledger, ROW)
-    return 0 if workers is None else ledger.bytes_of(workers) // max(1, ledger.knobs["n_envs"])
+    return named(ledger, [ROW]) // max(1, ledger.knobs.get("n_envs", 1))

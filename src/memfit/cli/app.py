@@ -31,12 +31,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command(context_settings=SETTINGS)(plan)
-app.command()(sweep)
-app.command()(run)
-app.command()(explain)
-app.command()(watch)
-app.command()(compare)
-app.command()(demo)
+for command in (sweep, run, explain, watch, compare, demo):
+    app.command()(command)
 
 
 def _version(asked: bool) -> None:

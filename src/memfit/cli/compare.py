@@ -42,12 +42,7 @@ def compare(
     from memfit.api import compare as api
 
     result = api.compare(before, after)
-    emit(
-        form,
-        output,
-        blocks=lambda: render.compare_blocks(result),
-        data=lambda: render.compare_json(result),
-    )
+    emit(form, output, render.compare_blocks, render.compare_json, result)
     if share is not None and result.share > share:
         raise typer.Exit(GREW)
 

@@ -39,19 +39,9 @@ def demo(
     from memfit import render
     from memfit.api import demo as api
 
+    tell = progress(quiet=quiet)
     if system is not None:
-        shown = api.demo_system(system, progress=progress(quiet=quiet))
-        emit(
-            form,
-            output,
-            blocks=lambda: render.system_demo_blocks(shown),
-            data=lambda: render.system_demo_json(shown),
-        )
-        return
-    result = api.demo(progress=progress(quiet=quiet))
-    emit(
-        form,
-        output,
-        blocks=lambda: render.demo_blocks(result),
-        data=lambda: render.demo_json(result),
-    )
+        shown = api.demo_system(system, progress=tell)
+        emit(form, output, render.system_demo_blocks, render.system_demo_json, shown)
+    else:
+        emit(form, output, render.demo_blocks, render.demo_json, api.demo(progress=tell))

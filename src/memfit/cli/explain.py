@@ -93,12 +93,7 @@ def explain(
                 "for instance from `pgrep -af python`, or a recording"
             )
         trace, forecast = recordings.recorded(target)
-        emit(
-            form,
-            output,
-            blocks=lambda: render.trace_blocks(trace, forecast),
-            data=lambda: render.trace_json(trace, forecast),
-        )
+        emit(form, output, render.trace_blocks, render.trace_json, trace, forecast)
         return
     result = api.explain(
         int(target),
@@ -110,11 +105,6 @@ def explain(
         limit=limit_bytes,
         progress=progress(quiet=quiet),
     )
-    emit(
-        form,
-        output,
-        blocks=lambda: render.explain_blocks(result),
-        data=lambda: render.explain_json(result),
-    )
+    emit(form, output, render.explain_blocks, render.explain_json, result)
     if limit_bytes is not None and result.pss_bytes > limit_bytes:
         raise typer.Exit(OVER)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from memfit.errors import MemfitError
-from memfit.model import SweepStep
+
+if TYPE_CHECKING:
+    from memfit.model import SweepStep
 
 
 def report(error: MemfitError) -> None:

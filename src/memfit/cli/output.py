@@ -6,9 +6,10 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -77,36 +78,26 @@ def check_output(output: Path | None) -> None:
 def emit(
     form: Format,
     output: Path | None,
-    *,
-    blocks: Callable[[], list[Block]],
-    data: Callable[[], dict[str, Any]],
+    blocks: Callable[..., list[Block]],
+    data: Callable[..., dict[str, Any]],
+    *result: Any,
 ) -> None:
-    """Write a result to a file or to standard output."""
+    """Write a result, as blocks or as JSON, to a file or to standard output."""
+    from memfit import render
+
     try:
-        if output is None:
-            _write(form, sys.stdout, blocks, data)
-            sys.stdout.flush()
-        else:
-            with output.open("w", encoding="utf-8") as file:
-                _write(form, file, blocks, data)
+        with (
+            nullcontext(sys.stdout) if output is None else output.open("w", encoding="utf-8") as to
+        ):
+            if form is Format.JSON:
+                to.write(json.dumps(data(*result), indent=2) + "\n")
+            elif form is Format.MD:
+                to.write(render.to_markdown(blocks(*result)))
+            else:
+                render.to_terminal(blocks(*result), to)
+            to.flush()
     except BrokenPipeError:  # whoever read has read enough
         raise
     except OSError as error:
         where = output or "the result"
         raise UsageError(f"cannot write {where}: {error.strerror}. Choose another file") from error
-
-
-def _write(
-    form: Format,
-    file: TextIO,
-    blocks: Callable[[], list[Block]],
-    data: Callable[[], dict[str, Any]],
-) -> None:
-    from memfit import render
-
-    if form is Format.JSON:
-        file.write(json.dumps(data(), indent=2) + "\n")
-    elif form is Format.MD:
-        file.write(render.to_markdown(blocks()))
-    else:
-        render.to_terminal(blocks(), file)

@@ -104,12 +104,7 @@ def plan(
         timeout=timeout,
         progress=progress(quiet=quiet),
     )
-    emit(
-        form,
-        output,
-        blocks=lambda: render.plan_blocks(result),
-        data=lambda: render.plan_json(result),
-    )
+    emit(form, output, render.plan_blocks, render.plan_json, result)
     if not result.fits:
         raise typer.Exit(DOES_NOT_FIT)
 

@@ -103,11 +103,6 @@ def sweep(
         progress=progress(quiet=quiet),
         watching=bar(quiet=quiet),
     )
-    emit(
-        form,
-        output,
-        blocks=lambda: render.sweep_blocks(result),
-        data=lambda: render.sweep_json(result),
-    )
+    emit(form, output, render.sweep_blocks, render.sweep_json, result)
     if any(point.outcome.value == "failed" for point in result.points):
         raise typer.Exit(FAILED)

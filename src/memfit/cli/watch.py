@@ -90,12 +90,7 @@ def _print_once(view: Watch, form: Format, output: Path | None) -> None:
     from memfit import render
 
     frame = view.frame()
-    emit(
-        form,
-        output,
-        blocks=lambda: render.frame_blocks(frame),
-        data=lambda: render.frame_json(frame),
-    )
+    emit(form, output, render.frame_blocks, render.frame_json, frame)
     if any(not target.met for target in frame.targets):
         raise typer.Exit(_MISSED)
 

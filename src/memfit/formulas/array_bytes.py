@@ -22,6 +22,11 @@ def row_bytes(array: ArraySpec, knobs: Mapping[str, int]) -> Size:
     return total * (array.itemsize * prod(n for n in array.shape[1:] if isinstance(n, int)))
 
 
+def fixed_bytes(array: ArraySpec) -> int:
+    """Bytes of an array without the axes that are knobs: of one sample, or one step of one env."""
+    return array.itemsize * prod(n for n in array.shape if isinstance(n, int))
+
+
 def reserved(array: ArraySpec, knobs: Mapping[str, int]) -> Size:
     """All of an array's bytes, written or not."""
     return rows(array, knobs) * row_bytes(array, knobs)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from memfit.formulas import dropin_arrays
 from memfit.formulas.array_bytes import (
     collects,
+    fixed_bytes,
     reserved,
     resident,
     row_bytes,
@@ -29,7 +30,6 @@ from memfit.formulas.shared_rows import (
 )
 from memfit.model import (
     NO_SLOPE,
-    ArraySpec,
     Component,
     Evidence,
     EvidenceKind,
@@ -133,33 +133,29 @@ def _envs(spec: RunSpec, readings: Readings) -> Iterator[Component]:
         workers = readings.workers
         how = spec.vec_env.start_method if spec.vec_env else ""
         real = f"{workers.started} real {how} worker(s) of {kind}".replace("  ", " ")
-        where, count = f"{real} (private pages), times n_envs", knob("n_envs")
+        rows = [
+            (
+                "private",
+                knob("n_envs") * workers.each_bytes,
+                f"{real} (private pages), times n_envs",
+            ),
+            ("helpers", const(workers.shared_bytes), "the fork server and resource tracker"),
+        ]
         if workers.envs:
-            where, count = f"{real} (private pages, envs apart)", const(workers.started)
+            each, own = knob("n_envs") * workers.env_bytes, workers.started * workers.each_bytes
+            rows[:1] = [
+                ("envs", each, f"one more env of {kind}, built and reset"),
+                ("private", const(own), f"{real} (private pages, envs apart)"),
+            ]
+        for name, size, where in rows:
             yield Component(
-                name="workers.envs",
+                name=f"workers.{name}",
                 kind=Kind.WORKER,
                 place=Place.WORKERS,
-                size=knob("n_envs") * workers.env_bytes,
+                size=size,
                 phases=BUILT,
-                evidence=measured(f"one more env of {kind}, built and reset"),
+                evidence=measured(where),
             )
-        yield Component(
-            name="workers.private",
-            kind=Kind.WORKER,
-            place=Place.WORKERS,
-            size=count * workers.each_bytes,
-            phases=BUILT,
-            evidence=measured(where),
-        )
-        yield Component(
-            name="workers.helpers",
-            kind=Kind.WORKER,
-            place=Place.WORKERS,
-            size=const(workers.shared_bytes),
-            phases=BUILT,
-            evidence=measured("the fork server and resource tracker"),
-        )
     elif readings.env_each:
         yield Component(
             name="env.state",
@@ -218,28 +214,25 @@ def _graphs(spec: RunSpec, readings: Readings) -> Iterator[Component]:
     steps = parse_size(update.steps, spec.knobs)
     samples = parse_size(update.rollout, spec.knobs) * steps
     size = samples * readings.graph.per_unit + steps * readings.graph.fixed
-    recorded = "recorded allocations of two rollout steps"
-    yield Component(
-        name="rollout.graph",
-        kind=Kind.ACTIVATIONS,
-        size=size,
-        phases=TRAINING,
-        evidence=probed(f"{recorded}: the rollout records gradients, so each step keeps these"),
-    )
+    why = "the rollout records gradients, so each step keeps these"
+    rows: list[tuple[str, tuple[str, ...], str]] = [("graph", TRAINING, why)]
     if update.keeps_last_graph:
+        last = "the last iteration's, until the next is complete"
+        rows.append(("last_graph", ("rollout",), last))
+    for name, phases, why in rows:
         yield Component(
-            name="rollout.last_graph",
+            name=f"rollout.{name}",
             kind=Kind.ACTIVATIONS,
             size=size,
-            phases=("rollout",),
-            evidence=probed(f"{recorded}: the last iteration's, until the next is complete"),
+            phases=phases,
+            evidence=probed(f"recorded allocations of two rollout steps: {why}"),
         )
 
 
 def _update(spec: RunSpec, readings: Readings, wording: Wording) -> Iterator[Component]:
     """What is alive while a minibatch goes forward and backward."""
     samples = width(spec)
-    inputs = wording.observations * sum(_sample_bytes(a) for a in spec.observation)
+    inputs = wording.observations * sum(map(fixed_bytes, spec.observation))
     traced = readings.activations or NO_SLOPE
     saved = inputs if wording.inputs_are_saved else 0
     parts = [
@@ -265,13 +258,6 @@ def _update(spec: RunSpec, readings: Readings, wording: Wording) -> Iterator[Com
         phases=(spec.update.moment,),
         scratch=_scratch_evidence(readings),
     )
-
-
-def _sample_bytes(array: ArraySpec) -> int:
-    total = array.itemsize
-    for n in array.shape:
-        total *= int(n)
-    return total
 
 
 def _scratch_evidence(readings: Readings) -> Evidence:

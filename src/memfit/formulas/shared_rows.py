@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from memfit.model import (
+    PHASES,
     Component,
     Evidence,
     EvidenceKind,
@@ -16,11 +17,11 @@ from memfit.model import (
     Slope,
     const,
     maximum,
+    phase_of,
 )
 
-ALWAYS = ("start", "build", "rollout", "update", "evaluate", "save")
-BUILT = ALWAYS[1:]
-TRAINING = ALWAYS[2:]
+BUILT = PHASES[1:]
+TRAINING = PHASES[2:]
 
 IMPORTED = "a child that only imports the run's libraries (PSS, as if alone on the machine)"
 
@@ -46,14 +47,14 @@ def line(slope: Slope, unit: Size) -> Size:
 
 def only(component: Component, phases: set[str]) -> Component:
     """The row in those of its phases that the run has."""
-    kept = tuple(p for p in component.phases if p.split(".")[0] in phases)
+    kept = tuple(p for p in component.phases if phase_of(p) in phases)
     return replace(component, phases=kept)
 
 
 def base_rows(*, imports: int, built: int, used: int, where: str) -> Iterator[Component]:
     """The interpreter and its libraries: imports, what building loads, and first use."""
     for name, size, phases, evidence in (
-        ("imports", imports, ALWAYS, IMPORTED),
+        ("imports", imports, PHASES, IMPORTED),
         ("build", built, BUILT, f"{where}, less the rows named here"),
         (
             "first_use",

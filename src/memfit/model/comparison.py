@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Changed:
-    """A row of both; 0 where one does not have it."""
+    """A row of two results or readings; 0 where one does not have it."""
 
     name: str
     before: int

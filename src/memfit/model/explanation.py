@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
+from memfit.model.comparison import Changed
 from memfit.model.ledger import Kind, Ledger
 from memfit.model.plan import Limit
 
@@ -242,17 +243,10 @@ class Inside:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grown:
+class Grown(Changed):
     """A row that changed between two readings."""
 
-    name: str
-    before: int
-    after: int
     seconds: float
-
-    @property
-    def bytes(self) -> int:
-        return self.after - self.before
 
     @property
     def bytes_per_second(self) -> float:
@@ -290,15 +284,6 @@ class Explanation:
     @property
     def main(self) -> ProcessView:
         return self.processes[0]
-
-    @property
-    def by_kind(self) -> dict[Kind, int]:
-        """Bytes of each kind, the largest first."""
-        found: dict[Kind, int] = {}
-        for component in self.ledger.components:
-            amount = self.ledger.bytes_of(component)
-            found[component.kind] = found.get(component.kind, 0) + amount
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     @property
     def pools(self) -> dict[str, ThreadPool]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from operator import add, floordiv, mul, sub
 
 from memfit.model.size import Size, ceil_div, const, knob, maximum, minimum
 
 _LONGEST = 200
 _ADVICE = "write whole numbers and knobs joined by + - * //, such as 'agents * steps'"
 _CALLS = {"max": maximum, "min": minimum, "ceil_div": ceil_div}
+_OPERATORS = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv}
 
 
 def parse_size(text: int | str, knobs: Collection[str]) -> Size:
@@ -46,17 +48,9 @@ def _size(node: ast.expr, knobs: Collection[str]) -> Size:
             known = ", ".join(sorted(knobs)) or "none"
             raise ValueError(f"{node.id!r} is no knob of this run: its knobs are {known}")
         return knob(node.id)
-    if isinstance(node, ast.BinOp):
-        left, right = _size(node.left, knobs), _size(node.right, knobs)
-        match node.op:
-            case ast.Add():
-                return left + right
-            case ast.Sub():
-                return left - right
-            case ast.Mult():
-                return left * right
-            case ast.FloorDiv():
-                return left // right
+    if isinstance(node, ast.BinOp) and (join := _OPERATORS.get(type(node.op))):
+        joined: Size = join(_size(node.left, knobs), _size(node.right, knobs))
+        return joined
     if isinstance(node, ast.Call) and (call := _CALLS.get(ast.unparse(node.func))):
         if len(node.args) != 2 or node.keywords:
             raise ValueError(f"{ast.unparse(node)!r} needs two sizes: {_ADVICE}")

@@ -29,8 +29,8 @@ class Advice:
     """A change to the run and what it saves: two ledgers subtracted."""
 
     code: str
-    change: str
     saves_bytes: int
+    change: str
     verified: bool = False
 
 

@@ -39,7 +39,8 @@ def _load(kind: Any, data: Any) -> Any:
     if kind is Any or data is None:
         return data
     if origin in (Union, types.UnionType):
-        return _load_one_of([k for k in inner if k is not type(None)], data)
+        kinds = [k for k in inner if k is not type(None)]
+        return _load(kinds[0], data) if len(kinds) == 1 else data  # several kinds: plain data
     if origin is tuple:
         if inner[-1] is Ellipsis:
             return tuple(_load(inner[0], item) for item in data)
@@ -53,11 +54,4 @@ def _load(kind: Any, data: Any) -> Any:
         return kind(**{name: _load(hints[name], item) for name, item in data.items()})
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(data)
-    return data
-
-
-def _load_one_of(kinds: list[Any], data: Any) -> Any:
-    """Of several kinds, the one dataclass or enum among them, where the data is not plain."""
-    if len(kinds) == 1:
-        return _load(kinds[0], data)
     return data

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import TypeVar
 
 from memfit.model.evidence import Evidence
 from memfit.model.phase import PHASES, phase_of
 from memfit.model.size import Knobs, Size, compile_sizes, const, total
+
+K = TypeVar("K")
 
 
 class Kind(StrEnum):
@@ -131,12 +135,30 @@ class Ledger:
         early = ("start", "build", "rollout")
         return {m: n for m, n in then.items() if steps >= first or phase_of(m) in early}
 
+    def first_over(self, limit: int) -> int:
+        """The environment step after which more than this is needed; beyond the last if none."""
+        steps = range(self.knobs.get(self.length, 0) + 1)
+        return bisect_right(steps, limit, key=lambda n: max(self.after(n).values(), default=0))
+
     def with_rows(self, components: Iterable[Component]) -> Ledger:
         """The same run with other rows."""
         return replace(self, components=tuple(components))
 
     def bytes_of(self, component: Component) -> int:
         return component.size.evaluate(self.knobs)
+
+    def bytes_by(self, key: Callable[[Component], K]) -> dict[K, int]:
+        """Rows taken together by their kind, name or the like, the largest first."""
+        found: dict[K, int] = {}
+        for component in self.components:
+            at = key(component)
+            found[at] = found.get(at, 0) + self.bytes_of(component)
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    @property
+    def row_bytes(self) -> dict[str, int]:
+        """The bytes of each row, the largest first."""
+        return self.bytes_by(lambda component: component.name)
 
     @property
     def moment_bytes(self) -> dict[str, int]:

@@ -17,6 +17,11 @@ class Limit:
     bytes: int
     source: str
 
+    @classmethod
+    def given(cls, amount: int | None) -> Limit | None:
+        """The limit that a user asked for, if any."""
+        return None if amount is None else cls(bytes=amount, source="--limit")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:

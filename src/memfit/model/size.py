@@ -1,8 +1,8 @@
 """Exact integer sizes as expressions over named knobs.
 
 A `Size` is built with ordinary operators (`+ - * //`) and with `ceil_div`, `maximum` and
-`minimum`. It evaluates to an exact integer, substitutes some of its knobs, and prints as the
-formula a person would write.
+`minimum`. It evaluates to an exact integer and prints as the formula a person would
+write.
 """
 
 from __future__ import annotations
@@ -70,14 +70,6 @@ class Size:
             return knobs[self.name]
         assert self.left is not None and self.right is not None
         return _APPLY[self.op](self.left.evaluate(knobs), self.right.evaluate(knobs))
-
-    def substitute(self, knobs: Knobs) -> Size:
-        """The same size with the given knobs replaced by their values."""
-        if self.op == "knob":
-            return const(knobs[self.name]) if self.name in knobs else self
-        if self.left is None or self.right is None:
-            return self
-        return _binary(self.op, self.left.substitute(knobs), self.right.substitute(knobs))
 
     @cached_property
     def source(self) -> str:

@@ -69,7 +69,6 @@ class Forecast:
     low: float | None = None
     high: float | None = None
     step: int | None = None
-    because: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

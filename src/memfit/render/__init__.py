@@ -3,46 +3,10 @@
 from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
 from memfit.render.compare import compare_blocks, compare_json
 from memfit.render.demo import demo_blocks, demo_json, system_demo_blocks, system_demo_json
-from memfit.render.explain import explain_blocks
-from memfit.render.explain_json import explain_json
+from memfit.render.explain import explain_blocks, explain_json
 from memfit.render.markdown import to_markdown
-from memfit.render.plan import plan_blocks
-from memfit.render.plan_json import plan_json
+from memfit.render.plan import plan_blocks, plan_json
 from memfit.render.sweep import sweep_blocks, sweep_json, sweep_line
 from memfit.render.terminal import to_terminal
 from memfit.render.trace import forecast_text, live_line, trace_blocks, trace_json, trace_summary
 from memfit.render.watch import frame_blocks, frame_json, frame_line
-
-__all__ = [
-    "Bar",
-    "Bars",
-    "Block",
-    "Column",
-    "Heading",
-    "Table",
-    "Text",
-    "Tone",
-    "compare_blocks",
-    "compare_json",
-    "demo_blocks",
-    "demo_json",
-    "explain_blocks",
-    "explain_json",
-    "forecast_text",
-    "frame_blocks",
-    "frame_json",
-    "frame_line",
-    "live_line",
-    "plan_blocks",
-    "plan_json",
-    "sweep_blocks",
-    "sweep_json",
-    "sweep_line",
-    "system_demo_blocks",
-    "system_demo_json",
-    "to_markdown",
-    "to_terminal",
-    "trace_blocks",
-    "trace_json",
-    "trace_summary",
-]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+
+from memfit.units import format_bytes
 
 
 class Tone(StrEnum):
@@ -15,14 +18,14 @@ class Tone(StrEnum):
     MUTED = "muted"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Heading:
     """The title of what follows."""
 
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Text:
     """One sentence or more."""
 
@@ -71,3 +74,50 @@ class Bars:
 
 
 Block = Heading | Text | Table | Bars
+Title = Column | str  # of a column; one that is only named is of plain text
+
+
+def numbers(*titles: str) -> tuple[Title, ...]:
+    """Columns of numbers."""
+    return tuple(Column(name=title, number=True) for title in titles)
+
+
+def names(title: str, *, whole: bool = True) -> Title:
+    """A column of names or formulas."""
+    return Column(name=title, code=True, whole=whole)
+
+
+def section(
+    title: str,
+    columns: Iterable[Title],
+    rows: Iterable[tuple[str, ...]],
+    *,
+    total: tuple[str, ...] = (),
+    tone: Tone = Tone.PLAIN,
+) -> list[Block]:
+    """A title, and a table where there are rows."""
+    made = tuple(Column(name=c) if isinstance(c, str) else c for c in columns)
+    table = Table(columns=made, rows=tuple(rows), total=total, tone=tone)
+    return [Heading(title), table] if table.rows else [Heading(title)]
+
+
+def bars(amounts: Iterable[tuple[str, int]], peaks: Container[int] = ()) -> Bars:
+    """Amounts of memory as lengths; those at the positions of `peaks` are marked."""
+    rows = list(amounts)
+    top = max((amount for _, amount in rows), default=0) or 1
+    return Bars(
+        bars=tuple(
+            Bar(
+                label=label,
+                amount=format_bytes(amount),
+                share=amount / top,
+                mark="the peak" if i in peaks else "",
+            )
+            for i, (label, amount) in enumerate(rows)
+        )
+    )
+
+
+def muted(texts: Iterable[str]) -> list[Block]:
+    """Remarks, a line each."""
+    return [Text(text, Tone.MUTED) for text in texts]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from memfit.model import Comparison
-from memfit.render.blocks import Block, Column, Heading, Table, Text, Tone
-from memfit.render.component_json import SCHEMA
+from memfit.render.blocks import Block, Text, Tone, muted, names, numbers, section
+from memfit.render.result_json import SCHEMA, picked
 from memfit.units import format_bytes
 
 _ROWS = 30
@@ -15,27 +15,17 @@ _ROWS = 30
 def compare_blocks(comparison: Comparison) -> list[Block]:
     """The totals, and the rows that changed most."""
     grew = comparison.bytes > 0
-    rows = tuple(
+    rows = [
         (r.name, format_bytes(r.bytes), format_bytes(r.before), format_bytes(r.after))
         for r in comparison.rows[:_ROWS]
-    )
-    blocks: list[Block] = [Text(text=_totals(comparison), tone=Tone.BAD if grew else Tone.GOOD)]
+    ]
+    blocks: list[Block] = [Text(_totals(comparison), Tone.BAD if grew else Tone.GOOD)]
     if rows:
-        blocks += [
-            Heading(text="What changed"),
-            Table(
-                columns=(
-                    Column(name="component", code=True, whole=True),
-                    Column(name="change", number=True),
-                    Column(name="before", number=True),
-                    Column(name="after", number=True),
-                ),
-                rows=rows,
-            ),
-        ]
+        columns = (names("component"), *numbers("change", "before", "after"))
+        blocks += section("What changed", columns, rows)
     if more := len(comparison.rows) - len(rows):
-        blocks.append(Text(text=f"and {more:,} rows with smaller changes", tone=Tone.MUTED))
-    return blocks + [Text(text=f"note: {note}", tone=Tone.MUTED) for note in comparison.notes]
+        blocks += muted([f"and {more:,} rows with smaller changes"])
+    return blocks + muted(f"note: {note}" for note in comparison.notes)
 
 
 def _totals(comparison: Comparison) -> str:
@@ -55,15 +45,11 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "kind": "compare",
-        "before": comparison.before,
-        "after": comparison.after,
-        "before_bytes": comparison.before_bytes,
-        "after_bytes": comparison.after_bytes,
-        "grew_bytes": comparison.bytes,
+        **picked(comparison, "before", "after", "before_bytes", "after_bytes", grew_bytes="bytes"),
         "grew_share": round(comparison.share, 6),
         "components": [
-            {"name": r.name, "before_bytes": r.before, "after_bytes": r.after, "bytes": r.bytes}
-            for r in comparison.rows
+            picked(row, "name", before_bytes="before", after_bytes="after", bytes="bytes")
+            for row in comparison.rows
         ],
         "notes": list(comparison.notes),
     }

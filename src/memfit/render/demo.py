@@ -6,35 +6,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from memfit.model import Compared, Demo, Line, SystemDemo
-from memfit.render.blocks import Block, Column, Heading, Table, Text
+from memfit.render.blocks import Block, Text, numbers, section
 from memfit.render.plan import plan_blocks
+from memfit.render.result_json import SCHEMA, picked
 from memfit.units import format_bytes
 
 
 def demo_blocks(demo: Demo) -> list[Block]:
     """The plan, then predicted beside measured."""
+    title = f"Predicted beside measured, after {demo.updates} real updates"
     return [
         *plan_blocks(demo.plan),
-        Heading(text=f"Predicted beside measured, after {demo.updates} real updates"),
-        _table("phase", [*demo.phases, demo.peak]),
-        Heading(text="Row by row, in the training process"),
-        _table("row", demo.rows),
-        Text(text=f"The whole demonstration took {demo.seconds:.0f} s."),
+        *_compared(title, "phase", [*demo.phases, demo.peak]),
+        *_compared("Row by row, in the training process", "row", demo.rows),
+        Text(f"The whole demonstration took {demo.seconds:.0f} s."),
     ]
 
 
-def _table(first: str, rows: Sequence[Compared]) -> Table:
-    return Table(
-        columns=(
-            Column(name=first),
-            Column(name="predicted", number=True),
-            Column(name="measured", number=True),
-            Column(name="error", number=True),
-        ),
-        rows=tuple(
-            (row.name, format_bytes(row.predicted), format_bytes(row.measured), _error(row))
-            for row in rows
-        ),
+def _compared(title: str, first: str, rows: Sequence[Compared]) -> list[Block]:
+    return section(
+        title,
+        (first, *numbers("predicted", "measured", "error")),
+        ((r.name, format_bytes(r.predicted), format_bytes(r.measured), _error(r)) for r in rows),
     )
 
 
@@ -47,7 +40,7 @@ def _error(row: Compared) -> str:
 def demo_json(demo: Demo) -> dict[str, Any]:
     """The comparison for programs."""
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "kind": "demo",
         "target": demo.plan.target,
         "updates": demo.updates,
@@ -59,56 +52,34 @@ def demo_json(demo: Demo) -> dict[str, Any]:
 
 
 def _row(row: Compared) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "predicted_bytes": row.predicted,
-        "measured_bytes": row.measured,
-    }
+    return picked(row, "name", predicted_bytes="predicted", measured_bytes="measured")
 
 
 def system_demo_blocks(demo: SystemDemo) -> list[Block]:
     """Each size of a reference system, then what one more adds."""
-    runs = Table(
-        columns=(
-            Column(name="training"),
-            Column(name="size", number=True),
-            Column(name="predicted", number=True),
-            Column(name="at most", number=True),
-            Column(name="measured", number=True),
-            Column(name="error", number=True),
-            Column(name="seconds", number=True),
-        ),
-        rows=tuple(
-            (
-                run.training,
-                f"{run.knob} {run.value:,}",
-                format_bytes(run.predicted),
-                format_bytes(run.upper),
-                format_bytes(run.measured),
-                f"{run.error:+.1%}",
-                f"{run.seconds:.0f}",
-            )
-            for run in demo.runs
-        ),
+    runs = (
+        (
+            run.training,
+            f"{run.knob} {run.value:,}",
+            format_bytes(run.predicted),
+            format_bytes(run.upper),
+            format_bytes(run.measured),
+            f"{run.error:+.1%}",
+            f"{run.seconds:.0f}",
+        )
+        for run in demo.runs
     )
-    lines = Table(
-        columns=(
-            Column(name="training"),
-            Column(name="each, predicted", number=True),
-            Column(name="each, measured", number=True),
-            Column(name="fixed, measured", number=True),
-        ),
-        rows=tuple(
-            (name, _each(predicted), _each(measured), _fixed(measured))
-            for name, (predicted, measured) in demo.lines.items()
-        ),
+    lines = (
+        (name, _each(predicted), _each(measured), _fixed(measured))
+        for name, (predicted, measured) in demo.lines.items()
     )
+    sizes = numbers("size", "predicted", "at most", "measured", "error", "seconds")
+    slopes = numbers("each, predicted", "each, measured", "fixed, measured")
+    title = f"The {demo.system} system: predicted beside measured"
     return [
-        Heading(text=f"The {demo.system} system: predicted beside measured"),
-        runs,
-        Heading(text="What each one more adds"),
-        lines,
-        Text(text=f"The whole demonstration took {demo.seconds:.0f} s."),
+        *section(title, ("training", *sizes), runs),
+        *section("What each one more adds", ("training", *slopes), lines),
+        Text(f"The whole demonstration took {demo.seconds:.0f} s."),
     ]
 
 
@@ -122,18 +93,18 @@ def _fixed(line: Line | None) -> str:
 
 def system_demo_json(demo: SystemDemo) -> dict[str, Any]:
     """The comparison for programs."""
+    bytes_of = {
+        "predicted_bytes": "predicted",
+        "upper_bytes": "upper",
+        "measured_bytes": "measured",
+    }
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "kind": "demo",
         "system": demo.system,
         "runs": [
             {
-                "training": run.training,
-                "knob": run.knob,
-                "value": run.value,
-                "predicted_bytes": run.predicted,
-                "upper_bytes": run.upper,
-                "measured_bytes": run.measured,
+                **picked(run, "training", "knob", "value", **bytes_of),
                 "seconds": round(run.seconds, 3),
             }
             for run in demo.runs

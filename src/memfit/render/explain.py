@@ -1,9 +1,13 @@
-"""An explanation of a live process tree as blocks."""
+"""An explanation of a live process tree as blocks and as JSON."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from memfit.model import Component, Explanation, Grown, Inside, ProcessView
-from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
+from memfit.model.json_loader import to_json
+from memfit.render.blocks import Block, Heading, Text, Tone, bars, muted, names, numbers, section
+from memfit.render.result_json import SCHEMA, component_json, picked
 from memfit.units import MIB, format_bytes
 
 _LEAST = 0.05 * MIB  # smaller rows are summed up in a line
@@ -35,10 +39,9 @@ def explain_blocks(explanation: Explanation) -> list[Block]:
     blocks += _threads(explanation)
     blocks += _settings(explanation)
     if explanation.device_bytes:
-        rows = tuple((n, format_bytes(b)) for n, b in explanation.device_bytes.items())
-        blocks += [Heading(text="Device memory"), _table("device", "bytes", rows=rows)]
-    blocks += [Text(text=note, tone=Tone.MUTED) for note in explanation.notes]
-    return blocks
+        rows = ((n, format_bytes(b)) for n, b in explanation.device_bytes.items())
+        blocks += section("Device memory", ("device", "bytes"), rows)
+    return blocks + muted(explanation.notes)
 
 
 def _headline(explanation: Explanation) -> list[Block]:
@@ -61,8 +64,8 @@ def _headline(explanation: Explanation) -> list[Block]:
         f"{explanation.named_share:.1%} named; read in {explanation.seconds:.1f} s"
     )
     return [
-        Text(text="; ".join([text, *extra]), tone=Tone.BAD if over else Tone.GOOD),
-        Text(text=facts, tone=Tone.MUTED),
+        Text("; ".join([text, *extra]), Tone.BAD if over else Tone.GOOD),
+        Text(facts, Tone.MUTED),
     ]
 
 
@@ -80,40 +83,22 @@ def _ledger(explanation: Explanation) -> list[Block]:
     ledger, total = explanation.ledger, max(1, explanation.pss_bytes)
     shown = [c for c in ledger.components if ledger.bytes_of(c) >= _LEAST]
     small = [c for c in ledger.components if c not in shown and ledger.bytes_of(c)]
-    kinds = explanation.by_kind
-    largest = max(kinds.values(), default=1) or 1
+    held = sum(map(ledger.bytes_of, ledger.components))
+    kinds = ledger.bytes_by(lambda c: c.kind).items()
     blocks: list[Block] = [
-        Heading(text="By kind"),
-        Bars(
-            bars=tuple(
-                Bar(label=kind, amount=format_bytes(amount), share=amount / largest)
-                for kind, amount in kinds.items()
-                if amount >= _LEAST
-            )
-        ),
-        Heading(text="Every row, resident (PSS)"),
-        Table(
-            columns=(
-                Column(name="component", code=True, whole=True),
-                Column(name="MiB", number=True),
-                Column(name="share", number=True),
-                Column(name="of reserved", number=True),
-                Column(name="evidence"),
-            ),
-            rows=tuple(_row(explanation, component, total) for component in shown),
-            total=(
-                "total",
-                f"{sum(ledger.bytes_of(c) for c in ledger.components) / MIB:,.1f}",
-                f"{sum(ledger.bytes_of(c) for c in ledger.components) / total:.1%}",
-                "",
-                "",
-            ),
+        Heading("By kind"),
+        bars((kind, amount) for kind, amount in kinds if amount >= _LEAST),
+        *section(
+            "Every row, resident (PSS)",
+            (names("component"), *numbers("MiB", "share", "of reserved"), "evidence"),
+            (_row(explanation, component, total) for component in shown),
+            total=("total", f"{held / MIB:,.1f}", f"{held / total:.1%}", "", ""),
         ),
     ]
     if small:
         amount = format_bytes(sum(ledger.bytes_of(c) for c in small))
         rows = f"{len(small)} smaller rows, together" if len(small) > 1 else "one smaller row of"
-        blocks.append(Text(text=f"and {rows} {amount}", tone=Tone.MUTED))
+        blocks += muted([f"and {rows} {amount}"])
     return blocks
 
 
@@ -134,28 +119,21 @@ def _growth(explanation: Explanation) -> list[Block]:
     seconds = explanation.growth_seconds
     rows = [g for g in explanation.growth if abs(g.bytes) >= 4096]
     if not rows:
-        return [Text(text=f"Nothing grew within {seconds:.1f} s.", tone=Tone.GOOD)]
-    return [
-        Heading(text=f"What changed within {seconds:.1f} s"),
-        Table(
-            columns=(
-                Column(name="component", code=True, whole=True),
-                Column(name="grew by", number=True),
-                Column(name="a second", number=True),
-                Column(name="now", number=True),
-            ),
-            rows=tuple(_grown(g) for g in rows[:_MOST_HOLDERS]),
-        ),
-    ]
+        return [Text(f"Nothing grew within {seconds:.1f} s.", Tone.GOOD)]
+    return section(
+        f"What changed within {seconds:.1f} s",
+        (names("component"), *numbers("grew by", "a second", "now")),
+        map(_grown, rows[:_MOST_HOLDERS]),
+    )
 
 
-def _grown(grown: Grown) -> tuple[str, ...]:
-    each = format_bytes(round(grown.bytes_per_second))
-    return grown.name, format_bytes(grown.bytes), each, format_bytes(grown.after)
+def _grown(row: Grown) -> tuple[str, ...]:
+    each = format_bytes(round(row.bytes_per_second))
+    return row.name, format_bytes(row.bytes), each, format_bytes(row.after)
 
 
 def _inside(inside: Inside) -> list[Block]:
-    rows = [
+    rows = (
         (
             h.path,
             f"{h.bytes / MIB:,.1f}",
@@ -164,44 +142,25 @@ def _inside(inside: Inside) -> list[Block]:
             h.what + (f"; also {', '.join(h.also)}" if h.also else ""),
         )
         for h in inside.holders[:_MOST_HOLDERS]
-    ]
-    blocks: list[Block] = [
-        Heading(text="Who holds it, by the process itself"),
-        Table(
-            columns=(
-                Column(name="holder", code=True, whole=True),
-                Column(name="MiB", number=True),
-                Column(name="of reserved", number=True),
-                Column(name="count", number=True),
-                Column(name="what"),
-            ),
-            rows=tuple(rows),
-        ),
-        Text(
-            text=f"{inside.held_share:.1%} of private memory has a holder; the process was slowed "
-            f"down for {inside.seconds:.2f} s and stood still for at most "
-            f"{1000 * inside.longest_hold_seconds:.0f} ms at a time",
-            tone=Tone.MUTED,
-        ),
-        Text(text=_readings(inside), tone=Tone.MUTED),
-    ]
+    )
+    columns = (names("holder"), *numbers("MiB", "of reserved", "count"), "what")
+    cost = (
+        f"{inside.held_share:.1%} of private memory has a holder; the process was slowed "
+        f"down for {inside.seconds:.2f} s and stood still for at most "
+        f"{1000 * inside.longest_hold_seconds:.0f} ms at a time"
+    )
+    blocks = section("Who holds it, by the process itself", columns, rows)
+    blocks += muted([cost, _readings(inside)])
     if inside.repeated:
-        blocks += [
-            Heading(text="Held more than once, or wider than needed"),
-            Table(
-                columns=(
-                    Column(name="saves", number=True),
-                    Column(name="holders", code=True),
-                    Column(name="why"),
-                ),
-                rows=tuple(
-                    (format_bytes(r.saves_bytes), ", ".join(r.holders), r.message)
-                    for r in inside.repeated
-                ),
+        blocks += section(
+            "Held more than once, or wider than needed",
+            (*numbers("saves"), names("holders", whole=False), "why"),
+            (
+                (format_bytes(r.saves_bytes), ", ".join(r.holders), r.message)
+                for r in inside.repeated
             ),
-        ]
-    blocks += [Text(text=note, tone=Tone.MUTED) for note in inside.notes]
-    return blocks
+        )
+    return blocks + muted(inside.notes)
 
 
 def _readings(inside: Inside) -> str:
@@ -219,25 +178,11 @@ def _readings(inside: Inside) -> str:
 
 def _processes(explanation: Explanation) -> list[Block]:
     largest = sorted(explanation.processes, key=lambda p: -p.pss)
-    rows = tuple(_process(p) for p in largest[:_MOST_PROCESSES])
-    blocks: list[Block] = [
-        Heading(text="Processes"),
-        Table(
-            columns=(
-                Column(name="PID", number=True),
-                Column(name="PSS", number=True),
-                Column(name="private", number=True),
-                Column(name="RSS", number=True),
-                Column(name="threads", number=True),
-                Column(name="command"),
-            ),
-            rows=rows,
-        ),
-    ]
-    if len(largest) > _MOST_PROCESSES:
-        rest = largest[_MOST_PROCESSES:]
+    columns = (*numbers("PID", "PSS", "private", "RSS", "threads"), "command")
+    blocks = section("Processes", columns, map(_process, largest[:_MOST_PROCESSES]))
+    if rest := largest[_MOST_PROCESSES:]:
         amount = format_bytes(sum(p.pss for p in rest))
-        blocks.append(Text(text=f"and {len(rest)} more, together {amount}", tone=Tone.MUTED))
+        blocks += muted([f"and {len(rest)} more, together {amount}"])
     return blocks
 
 
@@ -253,37 +198,105 @@ def _process(process: ProcessView) -> tuple[str, ...]:
 
 
 def _threads(explanation: Explanation) -> list[Block]:
-    return [
-        Heading(text="Threads"),
-        Table(
-            columns=(
-                Column(name="pool"),
-                Column(name="threads", number=True),
-                Column(name="stacks resident", number=True),
-                Column(name="of reserved", number=True),
-                Column(name="started by"),
-            ),
-            rows=tuple(
-                (
-                    pool.name,
-                    str(pool.threads),
-                    format_bytes(pool.resident),
-                    format_bytes(pool.reserved),
-                    STARTS.get(pool.name, ""),
-                )
-                for pool in explanation.pools.values()
-            ),
+    stacks = numbers("threads", "stacks resident", "of reserved")
+    return section(
+        "Threads",
+        ("pool", *stacks, "started by"),
+        (
+            (
+                pool.name,
+                str(pool.threads),
+                format_bytes(pool.resident),
+                format_bytes(pool.reserved),
+                STARTS.get(pool.name, ""),
+            )
+            for pool in explanation.pools.values()
         ),
-    ]
+    )
 
 
 def _settings(explanation: Explanation) -> list[Block]:
-    rows = tuple((s.name, s.configured, s.used) for s in explanation.settings)
-    return [
-        Heading(text="Configured against used"),
-        _table("setting", "configured", "used", rows=rows),
-    ]
+    rows = ((s.name, s.configured, s.used) for s in explanation.settings)
+    return section("Configured against used", ("setting", "configured", "used"), rows)
 
 
-def _table(*names: str, rows: tuple[tuple[str, ...], ...]) -> Table:
-    return Table(columns=tuple(Column(name=name) for name in names), rows=rows)
+def explain_json(explanation: Explanation) -> dict[str, Any]:
+    """What `memfit explain --format json` prints."""
+    ledger = explanation.ledger
+    return {
+        "schema": SCHEMA,
+        "kind": "explain",
+        "pid": explanation.pid,
+        "command": explanation.main.command,
+        "pss_bytes": explanation.pss_bytes,
+        "named_share": round(explanation.named_share, 6),
+        "limit_bytes": explanation.limit.bytes,
+        "limit_source": explanation.limit.source,
+        "headroom_bytes": explanation.headroom_bytes,
+        "fits": explanation.pss_bytes <= explanation.limit.bytes,
+        "age_seconds": round(explanation.main.seconds, 3),
+        **picked(explanation, "huge_bytes", "swapped_bytes", "device_bytes"),
+        "components": [component_json(ledger, c) for c in ledger.components],
+        "processes": [_process_json(p) for p in explanation.processes],
+        "settings": to_json(explanation.settings),
+        "inside": None if explanation.inside is None else inside_json(explanation.inside),
+        "growth_seconds": round(explanation.growth_seconds, 3),
+        "growth": [
+            {
+                "name": row.name,
+                "bytes": row.bytes,
+                "bytes_per_second": round(row.bytes_per_second, 1),
+                "now_bytes": row.after,
+            }
+            for row in explanation.growth
+        ],
+        "notes": list(explanation.notes),
+        "seconds": round(explanation.seconds, 3),
+    }
+
+
+def _process_json(process: ProcessView) -> dict[str, Any]:
+    sizes = {"reserved_bytes": "reserved", "private_bytes": "private"}
+    pool = {"pool": "name", "threads": "threads", "names": "names"}
+    stacks = {"bytes": "resident", "reserved_bytes": "reserved"}
+    return {
+        **picked(process, "pid", "parent", "name", "command"),
+        "age_seconds": round(process.seconds, 3),
+        **picked(process, rss_bytes="rss", pss_bytes="pss"),
+        **picked(process, private_bytes="private", reserved_bytes="reserved"),
+        "threads": [picked(p, **pool, **stacks) for p in process.pools],
+        "parts": [picked(part, "name", "layer", "bytes", **sizes) for part in process.parts],
+    }
+
+
+def inside_json(inside: Inside) -> dict[str, Any]:
+    """What the processes themselves told."""
+    return {
+        "held_share": round(inside.held_share, 6),
+        "seconds": round(inside.seconds, 3),
+        "longest_hold_seconds": round(inside.longest_hold_seconds, 6),
+        "readings": {
+            "taken": inside.taken,
+            "dropped": inside.dropped,
+            "first_held_share": round(inside.first_held_share, 6),
+            "processes": [
+                {
+                    "pid": r.pid,
+                    "held_shares": [round(share, 6) for share in r.held_shares],
+                    "kept": r.kept,
+                }
+                for r in inside.readings
+            ],
+        },
+        "pids": list(inside.asked),
+        "pools": dict(inside.pools),
+        "holders": [
+            {
+                **picked(h, "path", "kind", "bytes", reserved_bytes="reserved"),
+                **picked(h, "count", "what", "also", "pid"),
+            }
+            for h in inside.holders
+        ],
+        "repeated": to_json(inside.repeated),
+        "notes": list(inside.notes),
+    }

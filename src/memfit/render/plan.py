@@ -1,13 +1,16 @@
-"""A plan as blocks: the verdict first, then why."""
+"""A plan as blocks, the verdict first, then why; and as JSON, on which schedulers rely."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from memfit.model import Component, Kind, Plan
-from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
+from memfit.render.blocks import Block, Heading, Text, Tone, bars, muted, names, numbers, section
+from memfit.render.result_json import SCHEMA, component_json, picked
 from memfit.units import MIB, format_bytes
 
+_FORMULA = names("formula (bytes)", whole=False)
 # Rows below a tenth of a MiB are named together where there are many.
 SMALL = MIB // 10
 
@@ -34,8 +37,8 @@ ON_A_CARD = (
 def plan_blocks(plan: Plan) -> list[Block]:
     """What `memfit plan` shows."""
     return [
-        Text(text=verdict(plan), tone=Tone.GOOD if plan.fits else Tone.BAD),
-        Text(text=_run(plan), tone=Tone.MUTED),
+        Text(verdict(plan), Tone.GOOD if plan.fits else Tone.BAD),
+        Text(_run(plan), Tone.MUTED),
         *_crossing(plan),
         *_at_peak(plan),
         *_phases(plan),
@@ -62,12 +65,10 @@ def verdict(plan: Plan) -> str:
 
 
 def _mostly(plan: Plan) -> str:
-    kinds: dict[Kind, int] = {}
-    for component in _alive(plan):
-        kinds[component.kind] = kinds.get(component.kind, 0) + plan.ledger.bytes_of(component)
+    kinds = plan.ledger.with_rows(_alive(plan)).bytes_by(lambda c: c.kind)
     if not kinds:
         return "and nothing is known of it"
-    top = max(kinds, key=lambda kind: kinds[kind])
+    top = next(iter(kinds))
     share = kinds[top] / max(1, sum(kinds.values()))
     words = _WORDS.get(top, top.value)
     return f"mostly {words}" if share >= 0.5 else f"the largest part {words} ({share:.0%})"
@@ -103,7 +104,7 @@ def _crossing(plan: Plan) -> Iterator[Block]:
 def _at_peak(plan: Plan) -> Iterator[Block]:
     ledger, total = plan.ledger, plan.ledger.peak.bytes
     shown, small = _apart(plan, _alive(plan))
-    rows = tuple(
+    rows = (
         (
             c.name,
             _mib_of(plan, c),
@@ -114,17 +115,14 @@ def _at_peak(plan: Plan) -> Iterator[Block]:
         )
         for c in shown
     )
-    yield Heading(text=f"Alive at the peak, in {ledger.peak.moment}")
-    columns = (
-        Column(name="component", code=True, whole=True),
-        Column(name="MiB", number=True),
-        Column(name="share", number=True),
-        *((Column(name=f"bytes / {plan.per}", number=True),) if plan.per else ()),
-        Column(name="formula (bytes)", code=True),
-        Column(name="evidence"),
-    )
+    more = numbers(f"bytes / {plan.per}") if plan.per else ()
     each = _one_more(plan, _alive(plan))
-    yield Table(columns=columns, rows=rows, total=("total", _mib(total), "100.0%", *each, "", ""))
+    yield from section(
+        f"Alive at the peak, in {ledger.peak.moment}",
+        (names("component"), *numbers("MiB", "share"), *more, _FORMULA, "evidence"),
+        rows,
+        total=("total", _mib(total), "100.0%", *each, "", ""),
+    )
     yield from _small(plan, small)
 
 
@@ -137,19 +135,8 @@ def _one_more(plan: Plan, components: list[Component]) -> tuple[str, ...]:
 
 def _phases(plan: Plan) -> Iterator[Block]:
     phases, winner = plan.ledger.phase_bytes, plan.ledger.peak.phase
-    largest = max(phases.values(), default=0)
-    yield Heading(text="Phases")
-    yield Bars(
-        bars=tuple(
-            Bar(
-                label=phase,
-                amount=format_bytes(amount),
-                share=amount / largest if largest else 0.0,
-                mark="the peak" if phase == winner else "",
-            )
-            for phase, amount in phases.items()
-        )
-    )
+    yield Heading("Phases")
+    yield bars(phases.items(), [list(phases).index(winner)] if phases else ())
 
 
 def _not_alive(plan: Plan) -> Iterator[Block]:
@@ -158,19 +145,11 @@ def _not_alive(plan: Plan) -> Iterator[Block]:
     if not others:
         return
     shown, small = _apart(plan, others)
-    yield Heading(text="Not alive at the peak")
-    columns = (
-        Column(name="component", code=True, whole=True),
-        Column(name="MiB", number=True),
-        Column(name="alive in"),
-        Column(name="formula (bytes)", code=True),
-        Column(name="evidence"),
-    )
-    rows = tuple(
+    rows = (
         (c.name, _mib_of(plan, c), ", ".join(c.phases), _formula(c), str(c.evidence)) for c in shown
     )
-    if rows:
-        yield Table(columns=columns, rows=rows, tone=Tone.MUTED)
+    columns = (names("component"), *numbers("MiB"), "alive in", _FORMULA, "evidence")
+    yield from section("Not alive at the peak", columns, rows, tone=Tone.MUTED)
     yield from _small(plan, small)
 
 
@@ -185,25 +164,17 @@ def _apart(plan: Plan, components: list[Component]) -> tuple[list[Component], li
 
 def _small(plan: Plan, components: list[Component]) -> Iterator[Block]:
     if components:
-        names = ", ".join(c.name for c in components)
+        told = ", ".join(c.name for c in components)
         amount = _mib(sum(map(plan.ledger.bytes_of, components)))
-        text = f"and {len(components)} rows below 0.1 MiB, together {amount} MiB: {names}"
-        yield Text(text=text, tone=Tone.MUTED)
+        count = len(components)
+        yield from muted([f"and {count} rows below 0.1 MiB, together {amount} MiB: {told}"])
 
 
 def _capacity(plan: Plan) -> Iterator[Block]:
     if not plan.capacity:
         return
     knobs = list(dict.fromkeys(name for row in plan.capacity for name in row.largest))
-    yield Heading(text="Largest value of each setting that fits, the others as they are")
-    columns = (
-        Column(name="hardware"),
-        Column(name="memory", number=True),
-        Column(name="peak there", number=True),
-        Column(name="fits"),
-        *(Column(name=name, number=True) for name in knobs),
-    )
-    rows = tuple(
+    rows = (
         (
             row.hardware,
             format_bytes(row.bytes),
@@ -213,9 +184,13 @@ def _capacity(plan: Plan) -> Iterator[Block]:
         )
         for row in plan.capacity
     )
-    yield Table(columns=columns, rows=rows)
+    yield from section(
+        "Largest value of each setting that fits, the others as they are",
+        ("hardware", *numbers("memory", "peak there"), "fits", *numbers(*knobs)),
+        rows,
+    )
     if any(row.place == "device" for row in plan.capacity):
-        yield Text(text=ON_A_CARD, tone=Tone.MUTED)
+        yield from muted([ON_A_CARD])
 
 
 def _largest(value: int | None) -> str:
@@ -223,41 +198,31 @@ def _largest(value: int | None) -> str:
 
 
 def _findings(plan: Plan) -> Iterator[Block]:
-    if not plan.findings:
-        return
-    yield Heading(text="Findings")
-    columns = tuple(Column(name=name) for name in ("severity", "code", "finding", "where"))
-    rows = tuple((f.severity.value, f.code, f.message, f.where) for f in plan.findings)
-    yield Table(columns=columns, rows=rows)
+    if plan.findings:
+        rows = ((f.severity.value, f.code, f.message, f.where) for f in plan.findings)
+        yield from section("Findings", ("severity", "code", "finding", "where"), rows)
 
 
 def _advice(plan: Plan) -> Iterator[Block]:
-    if not plan.advice:
-        return
-    yield Heading(text="What would save memory")
-    columns = (
-        Column(name="saves", number=True),
-        Column(name="change"),
-        Column(name="by"),
-        Column(name="code"),
-    )
-    rows = tuple(
-        (
-            format_bytes(a.saves_bytes),
-            a.change,
-            "measurement" if a.verified else "formula",
-            a.code,
+    if plan.advice:
+        rows = (
+            (
+                format_bytes(a.saves_bytes),
+                a.change,
+                "measurement" if a.verified else "formula",
+                a.code,
+            )
+            for a in sorted(plan.advice, key=lambda a: -a.saves_bytes)
         )
-        for a in sorted(plan.advice, key=lambda a: -a.saves_bytes)
-    )
-    yield Table(columns=columns, rows=rows)
+        columns = (*numbers("saves"), "change", "by", "code")
+        yield from section("What would save memory", columns, rows)
 
 
 def _notes(plan: Plan) -> Iterator[Block]:
     if plan.notes:
-        yield Heading(text="Notes")
+        yield Heading("Notes")
         for note in plan.notes:
-            yield Text(text=f"- {note}")
+            yield Text(f"- {note}")
 
 
 def _alive(plan: Plan) -> list[Component]:
@@ -289,3 +254,28 @@ def _mib(amount: int) -> str:
 
 def _formula(component: Component) -> str:
     return "fixed" if component.size.is_const else str(component.size)
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """What `memfit plan --format json` prints."""
+    ledger = plan.ledger
+    return {
+        "schema": SCHEMA,
+        "kind": "plan",
+        **picked(plan, "target", "fits", "peak_bytes", "upper_bytes"),
+        "limit_bytes": plan.limit.bytes,
+        "limit_source": plan.limit.source,
+        "method": plan.method,
+        "peak_moment": ledger.peak.moment,
+        "phases": ledger.phase_bytes,
+        "moments": ledger.moment_bytes,
+        "components": [component_json(ledger, c, plan.per) for c in ledger.components],
+        "knobs": dict(ledger.knobs),
+        "changed": dict(plan.changed),
+        "per": plan.per or None,
+        **picked(plan, "capacity", "crossing", "findings", "advice"),
+        "run": picked(plan.spec, "library", "version", "algorithm", "policy"),
+        "notes": list(plan.notes),
+        "seconds": round(plan.seconds, 3),
+        "planner_peak_bytes": plan.planner_peak_bytes,
+    }

@@ -6,7 +6,9 @@ import shlex
 from typing import Any
 
 from memfit.model import Outcome, Point, Sweep, SweepStep
-from memfit.render.blocks import Block, Column, Heading, Table, Text, Tone
+from memfit.model.json_loader import to_json
+from memfit.render.blocks import Block, Text, Tone, muted, numbers, section
+from memfit.render.result_json import SCHEMA, picked
 from memfit.units import format_bytes
 
 _CELLS = 24
@@ -16,53 +18,37 @@ def sweep_blocks(sweep: Sweep) -> list[Block]:
     """Measured peaks, the line through them, and what it allows."""
     limit = f"{format_bytes(sweep.limit_bytes)} ({sweep.limit_source})"
     planned = any(point.planned_bytes is not None for point in sweep.points)
-    blocks: list[Block] = [
-        Heading(text=f"Measured peaks over {sweep.knob}"),
-        Text(text=f"{_what(sweep)}; limit {limit}", tone=Tone.MUTED),
-        Table(
-            columns=(
-                Column(name=sweep.knob, number=True),
-                Column(name="peak", number=True),
-                *(Column(name=name, number=True) for name in ("planned", "error") if planned),
-                Column(name=f"peak / {sweep.knob}", number=True),
-                Column(name="seconds", number=True),
-                Column(name="outcome"),
-            ),
-            rows=tuple(_row(point, planned=planned) for point in sweep.points),
-        ),
-    ]
+    titles = (sweep.knob, "peak", *(("planned", "error") if planned else ()))
+    columns = (*numbers(*titles, f"peak / {sweep.knob}", "seconds"), "outcome")
+    peaks = (_row(point, planned=planned) for point in sweep.points)
+    blocks = section(f"Measured peaks over {sweep.knob}", columns, peaks)
+    blocks[1:1] = muted([f"{_what(sweep)}; limit {limit}"])
     line = sweep.line
     if line is not None:
         each = format_bytes(round(line.bytes_per_unit))
         low, high = format_bytes(round(line.low)), format_bytes(round(line.high))
         blocks.append(
             Text(
-                text=f"{format_bytes(line.fixed_bytes)} fixed, and {each} for each of {sweep.knob} "
+                f"{format_bytes(line.fixed_bytes)} fixed, and {each} for each of {sweep.knob} "
                 f"({low} to {high})"
             )
         )
     if sweep.largest:
-        blocks += [
-            Heading(text=f"Largest {sweep.knob} that fits"),
-            Table(
-                columns=(
-                    Column(name="hardware"),
-                    Column(name="memory", number=True),
-                    Column(name="by the measured line", number=True),
-                    *((Column(name="by the plan", number=True),) if sweep.planned else ()),
-                ),
-                rows=tuple(
-                    (name, format_bytes(amount), f"{value:,}", *_planned(sweep, name))
-                    for name, (amount, value) in sweep.largest.items()
-                ),
+        ways = ("by the measured line", *(("by the plan",) if sweep.planned else ()))
+        blocks += section(
+            f"Largest {sweep.knob} that fits",
+            ("hardware", *numbers("memory", *ways)),
+            (
+                (name, format_bytes(amount), f"{value:,}", *_planned(sweep, name))
+                for name, (amount, value) in sweep.largest.items()
             ),
-        ]
+        )
     blocks += [
-        Text(text=f"{sweep.knob} {point.value:,} {point.outcome}: {_last(point)}", tone=Tone.BAD)
+        Text(f"{sweep.knob} {point.value:,} {point.outcome}: {_last(point)}", Tone.BAD)
         for point in sweep.points
         if point.outcome in (Outcome.FAILED, Outcome.TIMED_OUT)
     ]
-    return blocks + [Text(text=f"note: {note}", tone=Tone.MUTED) for note in sweep.notes]
+    return blocks + muted(f"note: {note}" for note in sweep.notes)
 
 
 def sweep_line(step: SweepStep, *, bar: bool) -> str:
@@ -118,9 +104,9 @@ def _last(point: Point) -> str:
 
 def sweep_json(sweep: Sweep) -> dict[str, Any]:
     """The same for programs."""
-    line = sweep.line
+    fields = ("value", "peak_bytes", "planned_bytes", "outcome", "exit_code")
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "kind": "sweep",
         "command": list(sweep.command),
         "target": sweep.target or None,
@@ -128,23 +114,9 @@ def sweep_json(sweep: Sweep) -> dict[str, Any]:
         "limit_bytes": sweep.limit_bytes,
         "limit_source": sweep.limit_source,
         "points": [
-            {
-                "value": point.value,
-                "peak_bytes": point.peak_bytes,
-                "planned_bytes": point.planned_bytes,
-                "outcome": point.outcome.value,
-                "exit_code": point.exit_code,
-                "seconds": round(point.seconds, 3),
-            }
-            for point in sweep.points
+            {**picked(point, *fields), "seconds": round(point.seconds, 3)} for point in sweep.points
         ],
-        "fit": line
-        and {
-            "fixed_bytes": line.fixed_bytes,
-            "bytes_per_unit": line.bytes_per_unit,
-            "low": line.low,
-            "high": line.high,
-        },
+        "fit": to_json(sweep.line),
         "capacity": [
             {
                 "hardware": name,

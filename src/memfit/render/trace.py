@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from memfit.model import EventKind, Forecast, Growth, Reading, Trace
-from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
-from memfit.render.component_json import SCHEMA, component_json
+from memfit.model.json_loader import to_json
+from memfit.render.blocks import (
+    Bars,
+    Block,
+    Heading,
+    Text,
+    Tone,
+    bars,
+    muted,
+    names,
+    numbers,
+    section,
+)
+from memfit.render.result_json import SCHEMA, component_json
 from memfit.units import MIB, format_bytes
 
 _BARS = 24
@@ -47,7 +58,7 @@ def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Blo
     """Peak, its largest rows, how the run ended, and a verdict: a few lines."""
     if trace.peak is None:
         text = f"ended with exit code {trace.exit_code} before it could be read"
-        return [Text(text=text, tone=Tone.MUTED)]
+        return muted([text])
     peak = trace.peak
     phase = trace.phase_at(peak.seconds)
     text = f"peak {format_bytes(peak.bytes)} after {peak.seconds:.1f} s"
@@ -55,15 +66,13 @@ def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Blo
     if trace.limit is not None:
         text += f"; limit {format_bytes(trace.limit.bytes)}"
     text += f"; ran for {trace.seconds:.1f} s, exit code {trace.exit_code}"
-    blocks: list[Block] = [Text(text=text)]
+    blocks: list[Block] = [Text(text)]
     if rows := _largest(trace):
         named = ", ".join(f"{name} {format_bytes(amount)}" for name, amount in rows[:4])
-        blocks.append(Text(text=f"largest rows: {named}", tone=Tone.MUTED))
-    blocks += [Text(text=e.text, tone=Tone.BAD) for e in trace.events if e.kind in BAD]
-    blocks.append(Text(text=f"verdict: {_verdict(trace, forecast)}"))
-    if place:
-        blocks.append(Text(text=f"recorded in {place}: memfit explain {place}", tone=Tone.MUTED))
-    return blocks
+        blocks += muted([f"largest rows: {named}"])
+    blocks += [Text(e.text, Tone.BAD) for e in trace.events if e.kind in BAD]
+    blocks.append(Text(f"verdict: {_verdict(trace, forecast)}"))
+    return blocks + muted([f"recorded in {place}: memfit explain {place}"] if place else ())
 
 
 def _verdict(trace: Trace, forecast: Forecast) -> str:
@@ -79,36 +88,18 @@ def _verdict(trace: Trace, forecast: Forecast) -> str:
 def trace_blocks(trace: Trace, forecast: Forecast) -> list[Block]:
     """A whole recording: summary, curve, rows at the peak, events."""
     blocks = trace_summary(trace, forecast)
-    blocks.append(Text(text=" ".join(trace.command), tone=Tone.MUTED))
+    blocks += muted([" ".join(trace.command)])
     if trace.readings:
-        blocks += [Heading(text="Memory over time"), Bars(bars=tuple(_curve(trace)))]
+        blocks += [Heading("Memory over time"), _curve(trace)]
     told = sorted(trace.holders.items(), key=lambda item: -item[1])
     for heading, rows in (("Rows at the peak", _largest(trace)), ("As the run told", told)):
         if rows:
-            blocks += [Heading(text=heading), _table(rows[: 3 * _ROWS])]
+            shown = ((name, f"{amount / MIB:,.1f}") for name, amount in rows[: 3 * _ROWS])
+            blocks += section(heading, (names("component"), *numbers("MiB")), shown)
     if trace.events:
-        blocks += [
-            Heading(text="Events"),
-            Table(
-                columns=(
-                    Column(name="seconds", number=True),
-                    Column(name="event"),
-                    Column(name="what"),
-                ),
-                rows=tuple((f"{e.seconds:.1f}", e.kind.value, e.text) for e in trace.events[-40:]),
-            ),
-        ]
+        events = ((f"{e.seconds:.1f}", e.kind.value, e.text) for e in trace.events[-40:])
+        blocks += section("Events", (*numbers("seconds"), "event", "what"), events)
     return blocks
-
-
-def _table(rows: Sequence[tuple[str, int]]) -> Table:
-    return Table(
-        columns=(
-            Column(name="component", code=True, whole=True),
-            Column(name="MiB", number=True),
-        ),
-        rows=tuple((name, f"{amount / MIB:,.1f}") for name, amount in rows),
-    )
 
 
 def trace_json(trace: Trace, forecast: Forecast) -> dict[str, Any]:
@@ -129,48 +120,26 @@ def trace_json(trace: Trace, forecast: Forecast) -> dict[str, Any]:
         "components": [component_json(ledger, c) for c in ledger.components] if ledger else [],
         "holders": [{"holder": h, "bytes": amount} for h, amount in trace.holders.items()],
         "forecast": forecast_json(forecast),
-        "events": [
-            {"seconds": e.seconds, "kind": e.kind.value, "text": e.text, "bytes": e.bytes}
-            for e in trace.events
-        ],
+        "events": to_json(trace.events),
         "readings": [[r.seconds, r.bytes] for r in trace.readings],
     }
 
 
 def forecast_json(forecast: Forecast) -> dict[str, Any]:
     """How it goes on, for programs; times are seconds from the run's start."""
-    return {
-        "growth": forecast.growth.value,
-        "bytes_per_second": round(forecast.bytes_per_second, 1),
-        "ends_at_bytes": forecast.ends_at_bytes,
-        "reaches_limit_at": forecast.reaches_limit_at,
-        "low": forecast.low,
-        "high": forecast.high,
-        "step": forecast.step,
-    }
+    return {**to_json(forecast), "bytes_per_second": round(forecast.bytes_per_second, 1)}
 
 
 def _largest(trace: Trace) -> list[tuple[str, int]]:
-    ledger = trace.peak_ledger
-    if ledger is None:
-        return []
-    rows = [(c.name, ledger.bytes_of(c)) for c in ledger.components]
-    return sorted(rows, key=lambda row: -row[1])
+    return list(trace.peak_ledger.row_bytes.items()) if trace.peak_ledger else []
 
 
-def _curve(trace: Trace) -> list[Bar]:
+def _curve(trace: Trace) -> Bars:
     last = trace.readings[-1].seconds or 1.0
     highs: dict[int, int] = {}
     for reading in trace.readings:
         at = min(_BARS - 1, int(reading.seconds / last * _BARS))
         highs[at] = max(highs.get(at, 0), reading.bytes)
-    top = max(highs.values()) or 1
-    return [
-        Bar(
-            label=f"{(at + 1) * last / _BARS:.0f} s",
-            amount=format_bytes(high),
-            share=high / top,
-            mark="the peak" if high == top else "",
-        )
-        for at, high in sorted(highs.items())
-    ]
+    rows = [(f"{(at + 1) * last / _BARS:.0f} s", high) for at, high in sorted(highs.items())]
+    top = max(highs.values())
+    return bars(rows, [i for i, (_, high) in enumerate(rows) if high == top])

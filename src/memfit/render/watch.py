@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from memfit.model import Frame, Growth, Reading
-from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
-from memfit.render.component_json import SCHEMA
+from memfit.model.json_loader import to_json
+from memfit.render.blocks import Bars, Block, Heading, Text, Tone, bars, numbers, section
+from memfit.render.result_json import SCHEMA, picked
 from memfit.render.trace import forecast_json, forecast_text
 from memfit.units import format_bytes
 
@@ -19,50 +20,31 @@ def frame_blocks(frame: Frame, width: int = 60) -> list[Block]:
     """A whole frame for scripts and files."""
     over = frame.bytes > frame.limit.bytes
     blocks: list[Block] = [
-        Text(text=frame_line(frame), tone=Tone.BAD if over else Tone.GOOD),
-        Text(text=frame.title, tone=Tone.MUTED),
+        Text(frame_line(frame), Tone.BAD if over else Tone.GOOD),
+        Text(frame.title, Tone.MUTED),
     ]
     if len(frame.readings) > 1:
-        blocks.append(Text(text=curve(frame.readings, width)))
+        blocks.append(Text(curve(frame.readings, width)))
     if frame.targets:
-        blocks += [
-            Heading(text="Targets"),
-            Table(
-                columns=(
-                    Column(name="target"),
-                    Column(name="wanted", number=True),
-                    Column(name="found", number=True),
-                    Column(name=""),
-                ),
-                rows=tuple(
-                    (t.name, f"at most {t.wanted}", t.found, "met" if t.met else "MISSED")
-                    for t in frame.targets
-                ),
+        blocks += section(
+            "Targets",
+            ("target", *numbers("wanted", "found"), ""),
+            (
+                (t.name, f"at most {t.wanted}", t.found, "met" if t.met else "MISSED")
+                for t in frame.targets
             ),
-        ]
+        )
     if frame.rows:
-        blocks += [Heading(text="Rows"), Bars(bars=tuple(row_bars(frame)))]
+        blocks += [Heading("Rows"), row_bars(frame)]
     if frame.processes:
-        blocks += [
-            Heading(text="Processes"),
-            Table(
-                columns=(
-                    Column(name="PID", number=True),
-                    Column(name="memory", number=True),
-                    Column(name="threads", number=True),
-                    Column(name="command"),
-                ),
-                rows=tuple(
-                    (
-                        str(p.pid),
-                        format_bytes(p.bytes),
-                        str(p.threads),
-                        "  " * p.depth + p.name[:90],
-                    )
-                    for p in frame.processes
-                ),
+        blocks += section(
+            "Processes",
+            (*numbers("PID", "memory", "threads"), "command"),
+            (
+                (str(p.pid), format_bytes(p.bytes), str(p.threads), "  " * p.depth + p.name[:90])
+                for p in frame.processes
             ),
-        ]
+        )
     return blocks
 
 
@@ -79,13 +61,9 @@ def frame_json(frame: Frame) -> dict[str, Any]:
         "ended": frame.ended,
         "components": [{"name": name, "bytes": amount} for name, amount in frame.rows],
         "processes": [
-            {"pid": p.pid, "name": p.name, "pss_bytes": p.bytes, "threads": p.threads}
-            for p in frame.processes
+            picked(p, "pid", "name", pss_bytes="bytes", threads="threads") for p in frame.processes
         ],
-        "targets": [
-            {"name": t.name, "wanted": t.wanted, "found": t.found, "met": t.met}
-            for t in frame.targets
-        ],
+        "targets": to_json(frame.targets),
         "forecast": forecast_json(frame.forecast),
         "readings": [[r.seconds, r.bytes] for r in frame.readings],
     }
@@ -108,13 +86,9 @@ def frame_line(frame: Frame) -> str:
     return "; ".join(parts)
 
 
-def row_bars(frame: Frame) -> list[Bar]:
+def row_bars(frame: Frame) -> Bars:
     """The largest rows as lengths to compare."""
-    top = max((amount for _, amount in frame.rows), default=1) or 1
-    return [
-        Bar(label=name, amount=format_bytes(amount), share=amount / top)
-        for name, amount in frame.rows[:_ROWS]
-    ]
+    return bars(frame.rows[:_ROWS])
 
 
 def curve(readings: Sequence[Reading], width: int) -> str:

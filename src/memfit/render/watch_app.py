@@ -101,12 +101,12 @@ class WatchApp(App[None]):
                 for t in frame.targets
             )
         )
-        names = [bar.label for bar in row_bars(frame)]
-        wide = max(map(len, names), default=0)
+        rows = row_bars(frame).bars
+        wide = max((len(bar.label) for bar in rows), default=0)
         self.query_one("#rows", Static).update(
             "\n".join(
                 f"{bar.label:<{wide}}  {bar.amount:>9}  {'█' * max(1, round(_BAR * bar.share))}"
-                for bar in row_bars(frame)
+                for bar in rows
             )
         )
         self._fill(frame)

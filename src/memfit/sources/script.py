@@ -16,7 +16,7 @@ def learn_calls(path: Path) -> int:
     return sum(map(_is_learn, ast.walk(_parsed(path))))
 
 
-def notes(path: Path) -> tuple[str, ...]:
+def script_notes(path: Path) -> tuple[str, ...]:
     """What a reader of the plan should know about the rest of the script."""
     loops = (n for n in ast.walk(_parsed(path)) if isinstance(n, ast.For | ast.While))
     looped = any(_is_learn(n) for loop in loops for n in ast.walk(loop))

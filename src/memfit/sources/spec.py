@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     BaseModel,
@@ -34,8 +34,9 @@ from memfit.sources.spec_checks import (
     WORD,
     explain,
     own_knobs,
-    problems,
+    sb3_problems,
     shown,
+    torch_problems,
 )
 from memfit.units import parse_bytes
 
@@ -49,7 +50,6 @@ ALGORITHMS = {
         ("RecurrentPPO", "MaskablePPO", "TRPO", "QRDQN", "TQC", "CrossQ"), "sb3_contrib"
     ),
 }
-_MODULES = {"stable-baselines3": ("stable_baselines3", "sb3"), "torch": ("torch", "torch")}
 _FILE_ONLY = "train_freq"  # the one knob that a plan does not state its formulas over
 
 Knob = Annotated[int, Field(ge=1, le=LARGEST_KNOB)]
@@ -96,6 +96,13 @@ def _expression(value: Any) -> Any:
 
 def _branch(value: Any) -> str:
     return TABLE if isinstance(value, dict) else LIST
+
+
+def _parts(value: Any) -> Any:
+    """A Dict space has one table a part; one space alone is a part without a name."""
+    if not isinstance(value, dict) or (value and all(isinstance(v, dict) for v in value.values())):
+        return value
+    return {"": value}
 
 
 Amount = Annotated[Annotated[int, Field(ge=0, le=LARGEST_ARRAY)], BeforeValidator(_amount)]
@@ -164,13 +171,18 @@ class Callback(Strict):
     save_best: bool = False
 
 
-class Sb3File(Strict):
-    """A stable-baselines3 run."""
+class RunFile(Strict):
+    """What every run spec begins with."""
 
     schema_: Literal[1] = Field(alias="schema")
     name: str = Field(min_length=1, max_length=100)
-    library: Literal["stable-baselines3"]
+    library: str
     imports: Imports = []
+
+
+class Sb3File(RunFile):
+    """A stable-baselines3 run."""
+
     algorithm: str
     policy: Literal[
         "MlpPolicy",
@@ -183,7 +195,7 @@ class Sb3File(Strict):
     optimize_memory_usage: bool = False
     knobs: Sb3Knobs
     policy_kwargs: PolicyOptions = PolicyOptions()
-    observation: dict[str, Space] = Field(min_length=1)
+    observation: Annotated[dict[str, Space], BeforeValidator(_parts)] = Field(min_length=1)
     action: Space
     env: Env = Env()
     callback: list[Callback] = []
@@ -236,17 +248,28 @@ class Update(Strict):
     threads: Annotated[int, Field(ge=0, le=4096)] = 0
 
 
-class TorchFile(Strict):
+class TorchFile(RunFile):
     """A plain torch run."""
 
-    schema_: Literal[1] = Field(alias="schema")
-    name: str = Field(min_length=1, max_length=100)
-    library: Literal["torch"]
-    imports: Imports = []
     knobs: dict[str, Knob] = {}
     network: list[Network] = Field(min_length=1)
     array: list[HeldArray] = []
     update: Update
+
+
+class Described(NamedTuple):
+    """How the runs of a library are described, and what has to be installed to build them."""
+
+    schema: type[RunFile]
+    problems: Callable[[Mapping[str, Any]], Iterator[str]]
+    module: str
+    extra: str
+
+
+_LIBRARIES = {
+    "stable-baselines3": Described(Sb3File, sb3_problems, "stable_baselines3", "sb3"),
+    "torch": Described(TorchFile, torch_problems, "torch", "torch"),
+}
 
 
 def find(path: Path) -> Path:
@@ -267,14 +290,21 @@ def load(path: Path, knobs: Mapping[str, int] | None = None) -> dict[str, Any]:
     """The facts of a run spec, with some of its knobs changed."""
     path = find(path)
     data = _read(path)
-    _check_head(path, data)
-    _change(path, data, knobs or {})
-    facts = _validated(path, data)
-    for problem in problems(facts):
+    described = _check_head(path, data)
+    _change(path, data, knobs or {}, described.schema)
+    try:
+        facts = described.schema.model_validate(data).model_dump(mode="json", by_alias=True)
+    except ValidationError as error:
+        raise SpecError(explain(str(path), error, described.schema)) from None
+    for problem in described.problems(facts):
         raise SpecError(f"{path}: {problem}")
-    _check_library(path, facts)
-    if facts["library"] != "torch":
-        facts["module"] = ALGORITHMS[facts["algorithm"]]
+    facts["module"] = ALGORITHMS.get(facts.get("algorithm", ""), described.module)
+    for name in sorted({described.module, facts["module"]}):
+        if not _installed(name):
+            raise MissingExtra(
+                f"{path} needs {name}, which is not installed: "
+                f"pip install 'memfit[{described.extra}]'"
+            )
     missing = [name for name in facts["imports"] if not _installed(name)]
     facts["imports"] = [name for name in facts["imports"] if name not in missing]
     facts["notes"] = [
@@ -313,7 +343,7 @@ def _check_plain(value: Any, depth: int = 0) -> None:
         _check_plain(one, depth + 1)
 
 
-def _check_head(path: Path, data: Mapping[str, Any]) -> None:
+def _check_head(path: Path, data: Mapping[str, Any]) -> Described:
     schema, library, algorithm = (data.get(name) for name in ("schema", "library", "algorithm"))
     if type(schema) is not int or schema != SCHEMA:
         said = shown(schema) if "schema" in data else "missing"
@@ -321,22 +351,32 @@ def _check_head(path: Path, data: Mapping[str, Any]) -> None:
             f"{path}: schema is {said}, and this memfit reads schema {SCHEMA}: "
             f"write schema = {SCHEMA} as the first line"
         )
-    if not isinstance(library, str) or library not in _MODULES:
+    described = _LIBRARIES.get(library) if isinstance(library, str) else None
+    if described is None:
         said = f"{shown(library)}, which memfit does not know" if "library" in data else "missing"
-        raise Unsupported(f"{path}: library is {said}: use one of {', '.join(_MODULES)}")
-    if library != "torch" and isinstance(algorithm, str) and algorithm not in ALGORITHMS:
+        raise Unsupported(f"{path}: library is {said}: use one of {', '.join(_LIBRARIES)}")
+    known = ALGORITHMS if _has_algorithm(described.schema) else (algorithm,)
+    if isinstance(algorithm, str) and algorithm not in known:
         raise Unsupported(
             f"{path}: algorithm is {shown(algorithm)}, which memfit does not know: "
             f"use one of {', '.join(ALGORITHMS)}"
         )
+    return described
 
 
-def _change(path: Path, data: dict[str, Any], knobs: Mapping[str, int]) -> None:
+def _has_algorithm(schema: type[RunFile]) -> bool:
+    """Whether these runs are named by an algorithm, which has settings of its own."""
+    return "algorithm" in schema.model_fields
+
+
+def _change(
+    path: Path, data: dict[str, Any], knobs: Mapping[str, int], schema: type[RunFile]
+) -> None:
     known, algorithm = data.get("knobs", {}), data.get("algorithm")
     if not isinstance(known, dict):
         return  # the schema says what is wrong
     own = set(known)
-    if data["library"] != "torch":
+    if _has_algorithm(schema):
         if not isinstance(algorithm, str):
             return
         own = {"n_envs", "total_timesteps", *own_knobs(algorithm)}
@@ -347,32 +387,6 @@ def _change(path: Path, data: dict[str, Any], knobs: Mapping[str, int]) -> None:
         todo = f"use one of {', '.join(sorted(own))}" if own else "name it in its [knobs]"
         raise UsageError(f"{path} has no setting {', '.join(unknown)}: {todo}")
     data["knobs"] = {**known, **knobs}
-
-
-def _validated(path: Path, data: dict[str, Any]) -> dict[str, Any]:
-    schema = TorchFile if data["library"] == "torch" else Sb3File
-    observation = data.get("observation")
-    if isinstance(observation, dict) and not _has_parts(observation):
-        data = {**data, "observation": {"": observation}}
-    try:
-        return schema.model_validate(data).model_dump(mode="json", by_alias=True)
-    except ValidationError as error:
-        raise SpecError(explain(str(path), error, schema)) from None
-
-
-def _has_parts(table: Mapping[str, Any]) -> bool:
-    """Whether an observation table holds one table a part, as a Dict space does."""
-    return bool(table) and all(isinstance(value, dict) for value in table.values())
-
-
-def _check_library(path: Path, facts: Mapping[str, Any]) -> None:
-    module, extra = _MODULES[facts["library"]]
-    needed = {module, ALGORITHMS.get(facts.get("algorithm", ""), module)}
-    for name in sorted(needed):
-        if not _installed(name):
-            raise MissingExtra(
-                f"{path} needs {name}, which is not installed: pip install 'memfit[{extra}]'"
-            )
 
 
 def _installed(name: str) -> bool:

@@ -89,7 +89,8 @@ def _explain_one(error: Mapping[str, Any], schema: type[BaseModel]) -> str:
     if kind == "value_error":
         return f"{key}: {str(error['msg']).removeprefix('Value error, ')}"
     if kind in ("too_short", "too_long"):
-        return f"{key} has {limits.get('actual_length')} entries: give {_entries(limits)}"
+        word, bound = ("least", "min_length") if kind == "too_short" else ("most", "max_length")
+        return f"{key} has {limits['actual_length']} entries: give at {word} {limits[bound]}"
     return f"{key} is {value}: {str(error['msg'])[:1].lower()}{str(error['msg'])[1:]}"
 
 
@@ -103,12 +104,6 @@ _WANTED = {
     "dict_type": "a table",
     "model_type": "a table",
 }
-
-
-def _entries(limits: Mapping[str, Any]) -> str:
-    if "min_length" in limits:
-        return f"at least {limits['min_length']}"
-    return f"at most {limits.get('max_length')}"
 
 
 def _key(loc: Sequence[Any]) -> str:
@@ -144,12 +139,8 @@ def _model_in(annotation: Any) -> Any:
 # -- what the schema cannot see ------------------------------------------------------------------
 
 
-def problems(facts: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with facts that each have the right type."""
-    return _torch_problems(facts) if facts["library"] == "torch" else _sb3_problems(facts)
-
-
-def _sb3_problems(facts: Mapping[str, Any]) -> Iterator[str]:
+def sb3_problems(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with facts of a stable-baselines3 run that each have the right type."""
     algorithm, knobs = facts["algorithm"], facts["knobs"]
     replay, own = algorithm in _OFF_POLICY, own_knobs(algorithm)
     for name in ("n_steps", "n_epochs", *_REPLAY_KNOBS):
@@ -206,7 +197,8 @@ def _absurd(what: str, amount: int) -> str:
     return f"{what} would have {amount:,} bytes, more than any machine: check its sizes"
 
 
-def _torch_problems(facts: Mapping[str, Any]) -> Iterator[str]:
+def torch_problems(facts: Mapping[str, Any]) -> Iterator[str]:
+    """The same of a plain torch run."""
     knobs, update = facts["knobs"], facts["update"]
     for name in knobs:
         if not name.isidentifier() or keyword.iskeyword(name):

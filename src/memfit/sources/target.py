@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +61,11 @@ def _check_script(path: Path) -> None:
         raise UsageError(f"{path} cannot be read: change its permissions, or name another script")
     if path.suffix in (".py", ".pyw"):
         return
-    try:
+    with suppress(SyntaxError, ValueError):
         compile(path.read_bytes(), path, "exec")
-    except (SyntaxError, ValueError):
-        is_python = False
-    else:
-        is_python = not path.suffix
-    if not is_python:
-        raise UsageError(
-            f"{path} is no Python script: give one (train.py), a run spec (run.toml) or a factory "
-            "(package.module:function)"
-        )
+        if not path.suffix:
+            return
+    raise UsageError(
+        f"{path} is no Python script: give one (train.py), a run spec (run.toml) or a factory "
+        "(package.module:function)"
+    )

@@ -13,16 +13,9 @@ from typing import Any
 
 from memfit.errors import SpecError, one_line
 from memfit.libraries.sb3 import described_env
+from memfit.libraries.sb3.changed_settings import CHANGEABLE
 
-_CONSTRUCTOR = (
-    "n_steps",
-    "batch_size",
-    "n_epochs",
-    "buffer_size",
-    "learning_starts",
-    "gradient_steps",
-    "train_freq",
-)
+_CONSTRUCTOR = (*CHANGEABLE, "train_freq")
 
 
 def learn(facts: Mapping[str, Any], scratch: Path) -> None:
@@ -78,9 +71,8 @@ def _vec_env(facts: Mapping[str, Any], kind: str, count: int) -> Any:
 
 def _policy_kwargs(facts: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in facts.items() if value is not None}
-    features = given.pop("features_dim", None)
-    if features is not None:
-        given["features_extractor_kwargs"] = {"features_dim": features}
+    if "features_dim" in given:
+        given["features_extractor_kwargs"] = {"features_dim": given.pop("features_dim")}
     return given
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any
 
 from memfit.formulas import dropin_arrays
+from memfit.formulas.array_bytes import fixed_bytes
 from memfit.formulas.shared_rows import TRAINING
 from memfit.libraries.driven import state_bytes, tensors_of, versions_of
 from memfit.model import (
@@ -128,7 +128,7 @@ def _rollout(model: Any, seen: SeenUpdate) -> Iterator[ArraySpec]:
     copied_in = FLATTEN if seen.flattened and model.n_envs > 1 else ""
     yield from (replace(array, copied_in=copied_in) for array in arrays)
     if seen.flattened and arrays:
-        largest = max(arrays, key=_row_bytes)
+        largest = max(arrays, key=fixed_bytes)
         yield replace(
             largest,
             name="rollout_buffer.flatten_copy",
@@ -146,11 +146,6 @@ def _rollout(model: Any, seen: SeenUpdate) -> Iterator[ArraySpec]:
         phases=(MINIBATCH,),
         where="RolloutBuffer.get: a permutation of int64",
     )
-
-
-def _row_bytes(array: ArraySpec) -> int:
-    """Bytes of one step of one env, by which arrays of a buffer are compared."""
-    return array.itemsize * prod(n for n in array.shape if isinstance(n, int))
 
 
 def rollout_arrays(model: Any) -> Iterator[ArraySpec]:
@@ -275,7 +270,7 @@ def _shared_observations(model: Any) -> Iterator[ArraySpec]:
         parts = _observation(env.observation_space)
         yield ArraySpec(
             name="workers.shared_observations",
-            shape=(dropin_arrays.SLOTS, "n_envs", sum(_row_bytes(part) for part in parts)),
+            shape=(dropin_arrays.SLOTS, "n_envs", sum(map(fixed_bytes, parts))),
             dtype="uint8",
             itemsize=1,
             kind="copies",

@@ -17,7 +17,6 @@ from memfit.libraries.driven import DrivenTraining, state_tensors
 from memfit.libraries.sb3 import facts
 from memfit.libraries.sb3.changed_settings import settings_of
 from memfit.libraries.sb3.facts import SeenUpdate
-from memfit.libraries.sb3.forward_pass import forward
 from memfit.model import RunSpec
 from memfit.model.training import GATHER, GATHERED, Beside, Mark
 
@@ -69,7 +68,7 @@ class Sb3Training(DrivenTraining):
         self.callback = self.rest()
 
     def forward(self, samples: int) -> object:
-        return forward(self.model, samples)
+        return _forward(self.model, samples)
 
     def tensors(self) -> Iterable[Any]:
         yield from self.model.policy.parameters()
@@ -151,3 +150,37 @@ def repeat_windows(buffer: Any, filled: int, rows: int) -> None:
     """The same in a buffer of memfit's own, which is written step by step."""
     if hasattr(buffer, "repeat"):
         buffer.repeat(filled, rows)
+
+
+def _forward(model: Any, batch: int) -> Any:
+    """The pass that an update differentiates, on data of no meaning, by what the policy offers."""
+    import torch
+
+    policy = model.policy
+    observations = _observations(model, batch)
+    shape = model.action_space.shape
+    if hasattr(policy, "evaluate_actions"):
+        actions = torch.zeros((batch, *shape))
+        if hasattr(policy, "lstm_actor"):
+            lstm = policy.lstm_actor
+            state = torch.zeros((lstm.num_layers, 1, lstm.hidden_size))
+            states = type(model._last_lstm_states)((state, state), (state, state))
+            return policy.evaluate_actions(observations, actions, states, torch.zeros(batch))
+        return policy.evaluate_actions(observations, actions)
+    for name in ("q_net", "quantile_net"):
+        if hasattr(policy, name):
+            return getattr(policy, name)(observations)
+    return policy.critic(observations, torch.zeros((batch, *shape)))
+
+
+def _observations(model: Any, batch: int) -> Any:
+    import torch
+
+    sample = model.observation_space.sample()
+    if isinstance(sample, dict):
+        return {
+            key: torch.empty((batch, *item.shape), dtype=torch.as_tensor(item).dtype)
+            for key, item in sample.items()
+        }
+    kind = torch.as_tensor(sample).dtype
+    return torch.empty((batch, *getattr(sample, "shape", ())), dtype=kind)

@@ -35,15 +35,13 @@ class TorchSpec:
 
     def begin(self, made: Any, stop: Stop) -> None:
         from memfit.libraries.torch_spec.torch_run import from_run
-        from memfit.libraries.torch_spec.training import TorchTraining
 
-        stop(TorchTraining(from_run(made)))
+        stop(from_run(made))
 
     def build(self, facts: Mapping[str, Any], scratch: Path, stop: Stop) -> None:
         from memfit.libraries.torch_spec.described_run import from_spec
-        from memfit.libraries.torch_spec.training import TorchTraining
 
-        stop(TorchTraining(from_spec(facts), described=True))
+        stop(from_spec(facts))
 
     def rows(self, spec: RunSpec, readings: Readings) -> Iterator[Component]:
         return run_rows(spec, readings, _WORDING)

@@ -12,13 +12,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from memfit.errors import SpecError, one_line
-from memfit.libraries.torch_spec.program import Inputs, Network, Tensor, TorchNetworks
-from memfit.libraries.torch_spec.torch_run import input_fact, make_optimizer, versions
+from memfit.libraries.driven import versions_of
+from memfit.libraries.torch_spec.networks import Inputs, Network, Tensor
+from memfit.libraries.torch_spec.torch_run import LIBRARIES, input_fact, make_optimizer
+from memfit.libraries.torch_spec.training import TorchTraining
 from memfit.model import ArraySpec, EvidenceKind, Place, RunSpec, UpdateSpec, names_in, parse_size
 
 
-def from_spec(facts: Mapping[str, Any]) -> TorchNetworks:
-    """The networks that a run spec describes; `facts` is what `memfit.sources.spec.load` gives."""
+def from_spec(facts: Mapping[str, Any]) -> TorchTraining:
+    """The training that a run spec describes; `facts` is what `memfit.sources.spec.load` gives."""
     import torch
 
     knobs: dict[str, int] = dict(facts["knobs"])
@@ -27,8 +29,8 @@ def from_spec(facts: Mapping[str, Any]) -> TorchNetworks:
     parts = list(_parts(facts["network"], knobs))
     fixed = _settling(facts["network"], knobs)
     update = {name: _settled(value, fixed) for name, value in facts["update"].items()}
-    return TorchNetworks(
-        facts=RunSpec(
+    return TorchTraining(
+        RunSpec(
             library="torch",
             version=str(torch.__version__),
             algorithm=facts["name"],
@@ -51,10 +53,11 @@ def from_spec(facts: Mapping[str, Any]) -> TorchNetworks:
                 keeps_last_graph=update["keeps_last_graph"],
             ),
             scale=_scale(update, knobs),
-            versions=versions(),
+            versions=versions_of(*LIBRARIES),
         ),
-        parts=parts,
+        parts,
         joint_loss=update["joint_loss"],
+        described=True,
     )
 
 
@@ -84,6 +87,7 @@ def _settled(text: Any, fixed: Mapping[str, int]) -> Any:
 def _array(array: Mapping[str, Any], fixed: Mapping[str, int]) -> ArraySpec:
     import numpy as np
 
+    dims = ", ".join(map(str, array["shape"]))
     return ArraySpec(
         name=array["name"],
         shape=tuple(_settled(n, fixed) for n in array["shape"]),
@@ -95,12 +99,8 @@ def _array(array: Mapping[str, Any], fixed: Mapping[str, int]) -> ArraySpec:
         pieces=_settled(array["pieces"], fixed),
         place=Place(array["place"]),
         evidence=EvidenceKind(array["evidence"]),
-        where=array["where"] or f"the run spec: {array['dtype']} ({_dims(array['shape'])})",
+        where=array["where"] or f"the run spec: {array['dtype']} ({dims})",
     )
-
-
-def _dims(shape: Sequence[int | str]) -> str:
-    return ", ".join(str(n) for n in shape)
 
 
 def _scale(update: Mapping[str, Any], knobs: Mapping[str, int]) -> dict[str, int]:

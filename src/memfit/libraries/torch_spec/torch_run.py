@@ -11,10 +11,11 @@ from typing import Any
 
 from memfit.errors import UsageError
 from memfit.libraries.driven import versions_of
-from memfit.libraries.torch_spec.program import Inputs, Network, Tensor, TorchNetworks
+from memfit.libraries.torch_spec.networks import Inputs, Network, Tensor
+from memfit.libraries.torch_spec.training import TorchTraining
 from memfit.model import ArraySpec, RunSpec, UpdateSpec
 
-_LIBRARIES = ("torch", "numpy")
+LIBRARIES = ("torch", "numpy")
 _HOW = (
     "give a shape such as (256, 1804), a shape and a dtype such as ((256, 1804), 'uint8'), "
     "or several of these in a list or, by argument name, in a dict"
@@ -78,15 +79,15 @@ def _shape_and_dtype(item: Any) -> tuple[tuple[int, ...], str]:
     return tuple(shape), str(dtype).removeprefix("torch.")
 
 
-def from_run(run: TorchRun) -> TorchNetworks:
-    """The networks of a module, an optimizer and a batch."""
+def from_run(run: TorchRun) -> TorchTraining:
+    """The training of a module, with an optimizer and a batch."""
     import torch
 
     inputs = read_batch(run.batch)
     tensors = (*inputs.args, *inputs.kwargs)
     name = type(run.module).__name__.lower()
-    return TorchNetworks(
-        facts=RunSpec(
+    return TorchTraining(
+        RunSpec(
             library="torch",
             version=str(torch.__version__),
             algorithm=type(run.module).__name__,
@@ -97,9 +98,9 @@ def from_run(run: TorchRun) -> TorchNetworks:
             update=UpdateSpec(batch="batch_size", minibatch="batch_size"),
             scale={"batch_size": inputs.batch},
             device=str(next((p.device for p in run.module.parameters()), "cpu")),
-            versions=versions(),
+            versions=versions_of(*LIBRARIES),
         ),
-        parts=[
+        [
             Network(
                 name=name,
                 module=run.module,
@@ -120,11 +121,6 @@ def input_fact(tensor: Tensor, index: int) -> ArraySpec:
         dtype=tensor.dtype,
         itemsize=getattr(torch, tensor.dtype).itemsize,
     )
-
-
-def versions() -> dict[str, str]:
-    """The versions of what a plain torch run rests on."""
-    return versions_of(*_LIBRARIES)
 
 
 def make_optimizer(optimizer: Any, module: Any) -> Any:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from memfit.errors import SpecError, one_line
-from memfit.libraries.driven import DrivenTraining
-from memfit.libraries.torch_spec.program import TorchNetworks
+from memfit.libraries.driven import DrivenTraining, state_tensors
+from memfit.libraries.torch_spec.networks import (
+    Network,
+    call_loss,
+    grouped,
+    network_specs,
+    output_tensors,
+)
 from memfit.model import RunSpec, phase_of
 from memfit.model.training import FORWARD_DONE, HeldArray, Mark, Work
 
@@ -25,29 +31,57 @@ class TorchTraining(DrivenTraining):
 
     running_its_own = True
 
-    def __init__(self, networks: TorchNetworks, *, described: bool = False) -> None:
-        self.networks = networks
+    def __init__(
+        self,
+        spec: RunSpec,
+        parts: Sequence[Network],
+        *,
+        joint_loss: bool = False,
+        described: bool = False,
+    ) -> None:
+        self.spec = spec
+        self.parts = parts  # in the order in which they take each other's output
+        self.groups = grouped(parts, joint_loss)
         self.described = described
         self.held: dict[Any, Any] = {}  # plays the part of a script's local variables
         self.arrays: dict[str, list[Any]] = {}
         self.graphs: list[Any] = []
 
     def facts(self) -> RunSpec:
-        return replace(self.networks.facts, networks=self.networks.networks())
+        seen: set[int] = set()
+        networks = tuple(spec for part in self.parts for spec in network_specs(part, seen))
+        return replace(self.spec, networks=networks)
 
-    def tensors(self) -> Iterable[Any]:
-        return self.networks.tensors()
+    def tensors(self) -> Iterator[Any]:
+        for part in self.parts:
+            yield from part.module.parameters()
+            if part.optimizer is not None:
+                yield from state_tensors(part.optimizer)
 
     def drop_gradients(self) -> None:
         self.held.clear()
         super().drop_gradients()
 
     def forward(self, samples: int) -> object:
-        return self.networks.loss_of(samples)
+        found = []
+        for group in self.groups:
+            inputs = _inputs(group, samples)
+            found.append(_loss(group, inputs, _outputs(group, inputs)))
+        return found
 
     def rollout_step(self, samples: int) -> object:
+        import torch
+
+        recording = self.spec.update.records_gradients
+        acting = [p for p in self.parts if p.rollout != "none"]
         with self._refused():
-            return self.networks.rollout_step(samples, self.held)
+            with torch.set_grad_enabled(recording):
+                inputs = _inputs(acting, samples)
+                self.held["rollout"] = _outputs(acting, inputs)
+            self.held["rollout inputs"] = inputs
+            if not recording:
+                return []
+            return [self.held["rollout"][p.name] for p in acting if p.rollout == "kept"]
 
     @contextmanager
     def _refused(self) -> Iterator[None]:
@@ -86,22 +120,61 @@ class TorchTraining(DrivenTraining):
             self.arrays[array.name] = [np.ones(size, np.uint8) for _ in range(array.pieces)]
 
     def update(self, work: Work, mark: Mark) -> None:
-        keeps = self.networks.facts.update.keeps_last_graph
         if work.rehearsal:
             self._make(self.sizes(work.knobs).arrays, "update")
-
-        def forward_done() -> None:
-            mark(FORWARD_DONE)
-            self._drop_graphs(leave=1)
-
         for number in range(work.minibatches):
             if number and time.perf_counter() > work.deadline:
                 break
             with self._refused():
-                self.networks.update(work.batch, self.held, forward_done)
-        if not keeps:
+                self._update_step(work.batch, mark)
+        if not self.spec.update.keeps_last_graph:
             self._drop_graphs(leave=0)
+
+    def _update_step(self, samples: int, mark: Mark) -> None:
+        held = self.held
+        for i, group in enumerate(self.groups):
+            held["inputs", i] = _inputs(group, samples)
+            optimizers = [part.optimizer for part in group if part.optimizer is not None]
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            held["outputs", i] = _outputs(group, held["inputs", i])
+            held["loss", i] = _loss(group, held["inputs", i], held["outputs", i])
+            mark(FORWARD_DONE)
+            self._drop_graphs(leave=1)
+            if held["loss", i].requires_grad:
+                held["loss", i].backward()
+            for optimizer in optimizers:
+                optimizer.step()
 
     def _drop_graphs(self, leave: int) -> None:
         while len(self.graphs) > leave:
             self.graphs.pop(0)
+
+
+def _inputs(parts: Sequence[Network], samples: int) -> dict[str, Any]:
+    return {p.name: p.inputs.make(samples) for p in parts if p.inputs is not None}
+
+
+def _outputs(parts: Sequence[Network], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Every network's output, each after the one whose output it takes."""
+    import torch
+
+    outputs: dict[str, Any] = {}
+    for part in parts:
+        args, kwargs = inputs.get(part.name, ((), {}))
+        if part.after:
+            given = next(output_tensors(outputs[part.after]))
+            args = (torch.cat([given, *args], dim=-1) if args else given,)
+        outputs[part.name] = part.module(*args, **kwargs)
+    return outputs
+
+
+def _loss(parts: Sequence[Network], inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
+    total: Any = 0
+    for part in parts:
+        output = outputs[part.name]
+        if part.target:
+            total = total + call_loss(part.loss, output, inputs[part.target][0][0])
+        elif part.loss is not None or not any(p.after == part.name for p in parts):
+            total = total + call_loss(part.loss, output, None)
+    return total
