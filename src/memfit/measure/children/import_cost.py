@@ -11,7 +11,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from memfit.measure.kernel.proc import tree_bytes
+from memfit.measure.kernel.proc import tree_memory
 
 _PROGRAM = """
 import os, sys
@@ -52,7 +52,7 @@ def _measure(modules: tuple[str, ...], timeout: float) -> int:
         os.close(say)
     try:
         heard, _, _ = select.select([ready], [], [], timeout)
-        return tree_bytes(process.pid) if heard and os.read(ready, 5) else 0
+        return tree_memory(process.pid).alone if heard and os.read(ready, 5) else 0
     finally:
         os.close(ready)
         process.kill()

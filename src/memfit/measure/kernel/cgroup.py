@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from memfit.measure.kernel.limits import own_group
+from memfit.measure.kernel.proc import figure, text
 
 
 class Group:
@@ -27,18 +28,15 @@ class Group:
     def killed(self) -> int:
         """How many processes of the group the kernel has ended for want of memory."""
         for name in ("memory.events", "memory.oom_control"):
-            with contextlib.suppress(OSError, ValueError):
-                for line in (self.path / name).read_text().splitlines():
-                    word, _, number = line.partition(" ")
-                    if word == "oom_kill":
-                        return int(number)
+            killed = figure(self.path / name, "oom_kill ")
+            if killed is not None:
+                return killed
         return 0
 
     def remove(self) -> None:
         """Remove it; its processes have ended, or go back to where they were started."""
-        with contextlib.suppress(OSError):
-            for pid in (self.path / "cgroup.procs").read_text().split():
-                _write(self.path.parent / "cgroup.procs", pid)
+        for pid in text(self.path / "cgroup.procs").split():
+            _write(self.path.parent / "cgroup.procs", pid)
         with contextlib.suppress(OSError):
             self.path.rmdir()
 
@@ -60,9 +58,9 @@ def make_group(limit: int) -> Group | None:
     return None
 
 
-def _write(file: Path, text: str) -> bool:
+def _write(file: Path, value: str) -> bool:
     try:
-        file.write_text(text)
+        file.write_text(value)
     except OSError:
         return False
     return True

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from memfit.errors import Unsupported
+from memfit.measure.kernel.proc import figure, text
 from memfit.model import Limit
 
 # cgroup v1 says "no limit" with the largest multiple of a page, and so do some container runtimes
@@ -36,10 +37,7 @@ def memory_limit(root: Path = Path("/"), *, pid: int | str = "self") -> Limit:
 
 def available(root: Path = Path("/")) -> int:
     """What the machine could still give, by the kernel's own estimate."""
-    for line in _read(root / "proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    return 1024 * (figure(root / "proc/meminfo", "MemAvailable:") or 0)
 
 
 def _cgroup_v2(root: Path, own: Path) -> Iterator[Limit]:
@@ -58,20 +56,17 @@ def _cgroup_v1(root: Path, own: Path) -> Iterator[Limit]:
 
 
 def _rlimits(own: Path) -> Iterator[Limit]:
-    text = _read(own / "limits")
     for name, row, counts in _RLIMITS:
-        for line in text.splitlines():
-            soft = line.removeprefix(row).split()
-            if line.startswith(row) and soft and soft[0].isdigit():
-                yield Limit(bytes=int(soft[0]), source=f"{name} ({counts})")
+        soft = figure(own / "limits", row)
+        if soft is not None:
+            yield Limit(bytes=soft, source=f"{name} ({counts})")
 
 
 def _ram(root: Path) -> Iterator[Limit]:
-    for line in _read(root / "proc/meminfo").splitlines():
-        if line.startswith("MemTotal:"):
-            yield Limit(bytes=int(line.split()[1]) * 1024, source="RAM")
-            return
-    if root == Path("/") and "SC_PHYS_PAGES" in os.sysconf_names:  # systems without /proc
+    total = figure(root / "proc/meminfo", "MemTotal:")
+    if total is not None:
+        yield Limit(bytes=total * 1024, source="RAM")
+    elif root == Path("/") and "SC_PHYS_PAGES" in os.sysconf_names:  # systems without /proc
         pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
         yield Limit(bytes=pages * page, source="RAM")
 
@@ -99,7 +94,7 @@ def own_group(*, version: int) -> Path | None:
 
 def _own_group(own: Path, *, version: int) -> PurePosixPath | None:
     """The path of the process's group: `0::/path` in v2, `4:memory:/path` in v1."""
-    for line in _read(own / "cgroup").splitlines():
+    for line in text(own / "cgroup").splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if controllers == "" if version == 2 else "memory" in controllers.split(","):
@@ -109,7 +104,7 @@ def _own_group(own: Path, *, version: int) -> PurePosixPath | None:
 
 def _mount(root: Path, *, version: int) -> tuple[PurePosixPath, PurePosixPath] | None:
     """Where the memory groups are mounted, and which part of their tree is."""
-    for line in _read(root / "proc/self/mountinfo").splitlines():
+    for line in text(root / "proc/self/mountinfo").splitlines():
         left, _, right = line.partition(" - ")
         fields, kind = left.split(), right.split()
         if len(fields) < 5 or len(kind) < 3:
@@ -128,14 +123,5 @@ def _unescape(path: str) -> str:
 
 
 def _number(file: Path) -> int | None:
-    text = _read(file).strip()
-    if not text.isdigit() or int(text) >= _NO_LIMIT:  # v2 writes "max" for none
-        return None
-    return int(text)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(errors="replace")
-    except OSError:
-        return ""
+    amount = figure(file, "")  # v2 writes "max" for none
+    return None if amount is None or amount >= _NO_LIMIT else amount

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memfit.measure.kernel.mappings import Mapping, Pagemap, Span, stretches
+from memfit.measure.kernel.mappings import Mapping
 from memfit.measure.kernel.proc import PAGE
-from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.kernel.process_memory import ProcessMemory, Span, stretches
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +46,7 @@ class HeapCopy:
 
 
 def copy_main(
-    maps: Sequence[Mapping], pages: Pagemap, memory: ProcessMemory, numbers: Sequence[Span] = ()
+    maps: Sequence[Mapping], memory: ProcessMemory, numbers: Sequence[Span] = ()
 ) -> HeapCopy | None:
     """The main heap; nothing where there is none, or where it cannot be read or is too large.
 
@@ -55,20 +55,18 @@ def copy_main(
     # Several mappings where parts of it were asked to be of huge pages; one after the other.
     edges = [edge for m in maps if m.path == "[heap]" for edge in (m.start, m.end)]
     span = min(edges, default=0), max(edges, default=0)
-    if not 0 < span[1] - span[0] <= _LARGEST_HEAP or not pages.readable:
+    if not 0 < span[1] - span[0] <= _LARGEST_HEAP or not memory.readable:
         return None
-    return copy_of(span, pages, memory, numbers)
+    return copy_of(span, memory, numbers)
 
 
-def copy_of(
-    span: Span, pages: Pagemap, memory: ProcessMemory, numbers: Sequence[Span] = ()
-) -> HeapCopy:
+def copy_of(span: Span, memory: ProcessMemory, numbers: Sequence[Span] = ()) -> HeapCopy:
     """A copy of some memory; what is not in memory reads as zeros, and is not made by reading."""
     import numpy as np
 
     start, end = span
     there = np.zeros((end - start) // PAGE, dtype=bool)
-    for a, b in pages.present(start, end):
+    for a, b in memory.present(start, end):
         there[(a - start) // PAGE : (b - start) // PAGE] = True
     wanted = there.copy()
     for a, b in numbers:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from memfit.errors import UsageError
-from memfit.measure.kernel.mappings import Span
+from memfit.measure.kernel.process_memory import Span
 from memfit.measure.live import process_tree
 from memfit.measure.live.inside_view import look_inside
 from memfit.measure.live.listening import NO_ROLES

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from memfit.measure.kernel.mappings import Pagemap
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
 from memfit.measure.live.listening import NO_ROLES, ask
 from memfit.model import HeldArrays, HeldObjects, ProcessView, Repeated, Told
 from memfit.units import format_bytes
-
-Span = tuple[int, int]
 
 
 def look_inside(
@@ -22,11 +20,8 @@ def look_inside(
     if answer is None:
         return None
     edges = sorted({edge for part in view.parts for span in part.spans for edge in span})
-    pages = Pagemap(view.pid)
-    try:
-        arrays = tuple(_arrays(row, edges, pages) for row in answer["arrays"])
-    finally:
-        pages.close()
+    with ProcessMemory(view.pid) as memory:
+        arrays = tuple(_arrays(row, edges, memory) for row in answer["arrays"])
     return Told(
         pid=view.pid,
         arrays=arrays,
@@ -40,7 +35,7 @@ def look_inside(
     )
 
 
-def _arrays(row: Mapping[str, Any], edges: Sequence[int], pages: Pagemap) -> HeldArrays:
+def _arrays(row: Mapping[str, Any], edges: Sequence[int], memory: ProcessMemory) -> HeldArrays:
     shape = "x".join(str(n) for n in row["shape"])
     of = f"{row['count']:,} of {row['library']}, the largest " if row["count"] > 1 else ""
     what = f"{of}{row['dtype']} {shape}" if shape else f"{of}{row['dtype']}"
@@ -53,7 +48,7 @@ def _arrays(row: Mapping[str, Any], edges: Sequence[int], pages: Pagemap) -> Hel
         what=what,
         own=row["memory"] == "own" and row["device"] == "cpu",
         blocks=tuple(
-            (start, _resident(pages, start, end))
+            (start, _resident(memory, start, end))
             for address, size in row["extents"]
             for start, end in _cut((address, address + size), edges)
         ),
@@ -68,8 +63,8 @@ def _cut(span: Span, edges: Sequence[int]) -> Iterator[Span]:
     yield from pairwise([span[0], *inner, span[1]])
 
 
-def _resident(pages: Pagemap, start: int, end: int) -> int:
-    return pages.resident(start, end) if pages.readable else end - start
+def _resident(memory: ProcessMemory, start: int, end: int) -> int:
+    return memory.resident(start, end) if memory.readable else end - start
 
 
 def _objects(row: Mapping[str, Any]) -> HeldObjects:

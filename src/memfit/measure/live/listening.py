@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memfit.errors import Unsupported, UsageError
+from memfit.measure.kernel.proc import text
 
 _INSIDE = Path(__file__).resolve().parents[2] / "inside"
 _TRIES = 3
@@ -163,11 +164,7 @@ def _connected(pid: int, seconds: float) -> socket.socket | None:
 
 def _own_number(pid: int) -> int:
     """The number that a process knows itself by, which is another one in a container."""
-    try:
-        with open(f"/proc/{pid}/status") as file:
-            for line in file:
-                if line.startswith("NSpid:"):
-                    return int(line.split()[-1])
-    except (OSError, ValueError):
-        pass
+    for line in text(f"/proc/{pid}/status").splitlines():
+        if line.startswith("NSpid:"):
+            return int(line.split()[-1])
     return pid

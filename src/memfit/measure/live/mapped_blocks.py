@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from memfit.measure.kernel.mappings import Mapping, Pagemap, Span
+from memfit.measure.kernel.mappings import Mapping
 from memfit.measure.kernel.proc import PAGE
-from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
 from memfit.measure.live.heap import FLAGS, HEAD
 from memfit.model import Native
 
@@ -21,11 +21,10 @@ _MAPPED = 2  # the flag of such a block's size
 class MappedBlocks:
     """The nameless mappings of a process, and the blocks in them."""
 
-    def __init__(self, maps: Sequence[Mapping], pages: Pagemap, memory: ProcessMemory) -> None:
+    def __init__(self, maps: Sequence[Mapping], memory: ProcessMemory) -> None:
         import numpy as np
 
         self._maps = [m for m in maps if m.nameless and m.writable]
-        self._pages = pages
         self._memory = memory
         self._seen: set[Span] = set()
         self._filled: dict[int, tuple[list[int], list[int]]] = {}
@@ -65,7 +64,7 @@ class MappedBlocks:
         if not mapping.holds(head):
             return None
         # The head says what was left out before it to align the numbers, and the size.
-        gone = not self._pages.resident(head, head + HEAD)
+        gone = not self._memory.resident(head, head + HEAD)
         said = np.frombuffer(b"" if gone else self._memory.read(head, HEAD), dtype=np.uint64)
         if len(said) == 2 and int(said[1]) & _MAPPED:
             start, end = head - int(said[0]), head + (int(said[1]) & ~FLAGS)
@@ -98,7 +97,7 @@ class MappedBlocks:
 
         if i not in self._filled:
             edges, before = [self._maps[i].start], [0]
-            for a, b in self._pages.present(self._maps[i].start, self._maps[i].end):
+            for a, b in self._memory.present(self._maps[i].start, self._maps[i].end):
                 edges += a, b
                 before += before[-1], before[-1] + b - a
             self._filled[i] = edges, before

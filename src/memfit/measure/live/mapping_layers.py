@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from memfit.measure.kernel.elf import zeroed_bytes
-from memfit.measure.kernel.mappings import Mapping, Pagemap, Span, split
-from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.kernel.mappings import Mapping, split
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
 from memfit.measure.live.pymalloc import pools
 from memfit.measure.live.threads import Thread
 from memfit.model import Layer, Part
 
 # A thread's malloc arena is made of heaps of this size, each at a multiple of it.
 _HEAP = 64 * 2**20
+_HEAP_HEAD = struct.Struct("<4Q")
 # malloc gives a block of this size or more a mapping of its own; smaller ones are somebody else's.
 _BLOCK = 128 * 1024
 _SHARED = ("/dev/shm/", "/memfd:", "/SYSV", "/dev/zero", "[anon_shmem")
@@ -25,15 +27,10 @@ class Layers:
     """Takes the mappings of one process apart."""
 
     def __init__(
-        self,
-        maps: Sequence[Mapping],
-        threads: Sequence[Thread],
-        pages: Pagemap,
-        memory: ProcessMemory,
+        self, maps: Sequence[Mapping], threads: Sequence[Thread], memory: ProcessMemory
     ) -> None:
         self.maps = maps
         self.threads = threads
-        self.pages = pages
         self.memory = memory
         self.used_by_objects = 0
         programs = {m.path for m in maps if "x" in m.perms}
@@ -120,7 +117,7 @@ class Layers:
         if before is not None and before.end == mapping.start and before.path in self.libraries:
             zeroed = mapping.start + zeroed_bytes(before.path)
         cuts = [edge for span in (*inside, *own) for edge in span] + [zeroed]
-        for part in split(mapping, cuts, self.pages):
+        for part in split(mapping, cuts, self.memory):
             stack = next((s for s in inside if s[0] <= part.start < s[1]), None)
             if stack is not None:
                 yield stacks[stack].pool, Layer.STACKS, part
@@ -135,10 +132,10 @@ class Layers:
         """Python's pools apart from blocks that malloc mapped."""
         spans: Sequence[tuple[int, int]] = ()
         if self.python and mapping.writable and mapping.rss:
-            found = pools(mapping, self.pages, self.memory)
+            found = pools(mapping, self.memory)
             spans = found.spans
             self.used_by_objects += found.used_bytes
-        for part in split(mapping, [edge for span in spans for edge in span], self.pages):
+        for part in split(mapping, [edge for span in spans for edge in span], self.memory):
             if any(a <= part.start < b for a, b in spans):
                 yield "objects", Layer.OBJECTS, part
             elif part.reserved >= _BLOCK:
@@ -161,17 +158,12 @@ class Layers:
 
     def _is_heap(self, start: int) -> bool:
         """A heap begins with its arena's address, the heap before, and its size so far."""
-        words = [
-            int.from_bytes(word, "little")
-            for word in _words(self.memory.read(start, 32) if self._there(start) else b"")
-        ]
-        if len(words) < 4:
+        there = any(self.memory.present(start, start + 1))
+        head = self.memory.read(start, _HEAP_HEAD.size) if there else b""
+        if len(head) < _HEAP_HEAD.size:
             return False
-        arena, _, size, protected = words
+        arena, _, size, protected = _HEAP_HEAD.unpack(head)
         return bool(arena) and size <= protected <= _HEAP and size % 4096 == 0 and size > 0
-
-    def _there(self, address: int) -> bool:
-        return self.pages.readable and any(self.pages.present(address, address + 1))
 
 
 def spans_of(parts: Sequence[Part], layer: Layer) -> list[Span]:
@@ -195,7 +187,3 @@ def shared_name(mapping: Mapping) -> str:
 
 def _file(path: str) -> str:
     return path.removesuffix(" (deleted)").rsplit("/", 1)[-1]
-
-
-def _words(data: bytes) -> Iterable[bytes]:
-    return (data[i : i + 8] for i in range(0, len(data), 8))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memfit.measure.kernel.elf import zeroed_bytes
-from memfit.measure.kernel.mappings import Mapping, Pagemap, split
+from memfit.measure.kernel.mappings import Mapping, split
 from memfit.measure.kernel.process_memory import ProcessMemory
 from memfit.measure.live.heap import HEAD, HeapBlocks, HeapCopy, copy_of
 from memfit.measure.live.mapped_blocks import MappedBlocks
@@ -33,11 +33,7 @@ _TENSORS = "libc10"
 
 
 def follow(
-    heap: HeapCopy | None,
-    arrays: Words,
-    maps: Sequence[Mapping],
-    pages: Pagemap,
-    memory: ProcessMemory,
+    heap: HeapCopy | None, arrays: Words, maps: Sequence[Mapping], memory: ProcessMemory
 ) -> Native:
     """What libraries hold in the heap, and where tensors and arrays have their numbers.
 
@@ -46,7 +42,7 @@ def follow(
     """
     import numpy as np
 
-    mapped = MappedBlocks(maps, pages, memory)
+    mapped = MappedBlocks(maps, memory)
     blocks = HeapBlocks(heap.start, heap.words) if heap is not None else None
     if heap is None or blocks is None or not blocks.count:
         return Native(arrays=tuple(mapped.pointed_to(arrays)))
@@ -61,12 +57,12 @@ def follow(
     owner = np.full(blocks.count, -1, dtype=np.int32)
     names: list[str] = []
     reached = []
-    for name, data in _data(maps, pages):
+    for name, data in _data(maps, memory):
         if name.startswith(_INTERPRETER):
             continue
         roots = np.unique(
             np.concatenate(
-                [blocks.pointed_to(copy_of((m.start, m.end), pages, memory).words) for m in data]
+                [blocks.pointed_to(copy_of((m.start, m.end), memory).words) for m in data]
             )
         )
         roots = roots[owner[roots] < 0]
@@ -81,14 +77,8 @@ def follow(
     free = heap.resident(blocks.offsets[:-1][~used], blocks.sizes[~used])
     return Native(
         libraries={name: int(owned[i + 1]) for i, name in enumerate(names) if owned[i + 1]},
-        tensors=(
-            *_in_heap(of_tensors, blocks, heap),
-            *mapped.pointed_to(tensors),
-        ),
-        arrays=(
-            *_in_heap(of_arrays, blocks, heap),
-            *mapped.pointed_to(arrays),
-        ),
+        tensors=(*_in_heap(of_tensors, blocks, heap), *mapped.pointed_to(tensors)),
+        arrays=(*_in_heap(of_arrays, blocks, heap), *mapped.pointed_to(arrays)),
         free=int(free.sum()),
     )
 
@@ -138,7 +128,7 @@ def _spread(owner: NDArray[np.int32], reached: Indices, first: Indices, to: Indi
         reached = found
 
 
-def _data(maps: Sequence[Mapping], pages: Pagemap) -> Iterator[tuple[str, list[Mapping]]]:
+def _data(maps: Sequence[Mapping], memory: ProcessMemory) -> Iterator[tuple[str, list[Mapping]]]:
     """Each library with its writable data, zeroed data included."""
     found: dict[str, list[Mapping]] = {}
     programs = {m.path for m in maps if "x" in m.perms and m.path.startswith("/")}
@@ -149,7 +139,7 @@ def _data(maps: Sequence[Mapping], pages: Pagemap) -> Iterator[tuple[str, list[M
         elif mapping.nameless and mapping.writable and before is not None:
             zeroed = zeroed_bytes(before.path) if before.path in programs else 0
             if zeroed and before.end == mapping.start:
-                part = split(mapping, [mapping.start + zeroed], pages)[0]
+                part = split(mapping, [mapping.start + zeroed], memory)[0]
                 found.setdefault(library_name(before.path), []).append(part)
         before = mapping
     yield from found.items()

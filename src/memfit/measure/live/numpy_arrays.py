@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from memfit.measure.kernel.mappings import Mapping, Pagemap, Span
-from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.kernel.mappings import Mapping
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
 from memfit.measure.live.heap import copy_of
 from memfit.measure.live.mapping_layers import library_name
 
@@ -29,7 +29,7 @@ _PIECE = 64 * 2**20  # looked at at once
 
 
 def data_of_arrays(
-    objects: Sequence[Span], maps: Sequence[Mapping], pages: Pagemap, memory: ProcessMemory
+    objects: Sequence[Span], maps: Sequence[Mapping], memory: ProcessMemory
 ) -> Words:
     """Where arrays that own their numbers have them; arrays lie among Python's small `objects`."""
     import numpy as np
@@ -38,7 +38,7 @@ def data_of_arrays(
     found = []
     if own:
         types = min(m.start for m in own), max(m.end for m in own)
-        found = [_data(copy_of(piece, pages, memory).words, types) for piece in _pieces(objects)]
+        found = [_data(copy_of(piece, memory).words, types) for piece in _pieces(objects)]
     return np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *found]))
 
 

@@ -11,8 +11,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memfit.measure.kernel.mappings import Mapping, Pagemap
-from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.kernel.mappings import Mapping
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
 
 POOL = 16 * 1024
 _ALIGN, _CLASSES = 16, 32
@@ -25,21 +25,19 @@ _READ = 64  # pools read at once
 class Pools:
     """Python's pools within a mapping: where they lie, and how much of them is in use."""
 
-    spans: tuple[tuple[int, int], ...]
+    spans: tuple[Span, ...]
     used_bytes: int
 
 
-def pools(mapping: Mapping, pages: Pagemap, memory: ProcessMemory) -> Pools:
+def pools(mapping: Mapping, memory: ProcessMemory) -> Pools:
     """All pools of a mapping; none where it may not be read."""
-    if not pages.readable:
-        return Pools(spans=(), used_bytes=0)
     first, last = -(-mapping.start // POOL), mapping.end // POOL
     count = max(0, last - first)
-    if count > _MOST and not any(_used(memory, pool) for pool in _sample(mapping, pages, count)):
+    if count > _MOST and not any(_used(memory, pool) for pool in _sample(mapping, memory, count)):
         return Pools(spans=(), used_bytes=0)
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     used = 0
-    for pool, amount in _all(mapping, pages, memory):
+    for pool, amount in _all(mapping, memory):
         used += amount
         if spans and spans[-1][1] == pool:
             spans[-1] = spans[-1][0], pool + POOL
@@ -48,14 +46,14 @@ def pools(mapping: Mapping, pages: Pagemap, memory: ProcessMemory) -> Pools:
     return Pools(spans=tuple(spans), used_bytes=used)
 
 
-def _sample(mapping: Mapping, pages: Pagemap, count: int) -> Iterator[int]:
+def _sample(mapping: Mapping, memory: ProcessMemory, count: int) -> Iterator[int]:
     step = -(-count // _MOST) * POOL
-    for a, b in pages.present(mapping.start, mapping.end):
+    for a, b in memory.present(mapping.start, mapping.end):
         yield from range(-(-a // step) * step, b - _HEADER.size, step)
 
 
-def _all(mapping: Mapping, pages: Pagemap, memory: ProcessMemory) -> Iterator[tuple[int, int]]:
-    for a, b in pages.present(mapping.start, mapping.end):
+def _all(mapping: Mapping, memory: ProcessMemory) -> Iterator[tuple[int, int]]:
+    for a, b in memory.present(mapping.start, mapping.end):
         for start in range(-(-a // POOL) * POOL, b, _READ * POOL):
             data = memory.read(start, min(b - start, _READ * POOL))
             for offset in range(0, len(data) - _HEADER.size + 1, POOL):

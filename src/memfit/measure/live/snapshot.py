@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memfit.measure.kernel import proc
-from memfit.measure.kernel.mappings import Mapping, Pagemap, Span, apart, mappings, nameless
-from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.kernel.mappings import Mapping, apart, mappings, nameless
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
 from memfit.measure.live.heap import HeapCopy, copy_main
 from memfit.measure.live.mapping_layers import Layers, spans_of
 from memfit.measure.live.numpy_arrays import data_of_arrays
@@ -41,9 +41,7 @@ class Snapshot:
     moved: int  # bytes that came or went while it was read
 
 
-def settled(
-    pid: int, pages: Pagemap, memory: ProcessMemory, numbers: Sequence[Span] | None
-) -> Snapshot | None:
+def settled(pid: int, memory: ProcessMemory, numbers: Sequence[Span] | None) -> Snapshot | None:
     """The snapshot in which the least came and went; the first that is good enough.
 
     With insides where `numbers` are given: places that need not be read. None of what has ended.
@@ -51,7 +49,7 @@ def settled(
     objects: Sequence[Span] = ()
     if numbers is not None:  # where they lie changes little, and takes long to find
         maps = mappings(pid)
-        parts = Layers(maps, threads(pid, maps, pages), pages, memory).parts()
+        parts = Layers(maps, threads(pid, maps, memory), memory).parts()
         objects = spans_of(parts, Layer.OBJECTS) or spans_of(parts, Layer.HEAP)
     best: Snapshot | None = None
     for _ in range(1 + _MORE_TRIES):
@@ -62,8 +60,8 @@ def settled(
         insides, moved = None, abs(total.pss - sum(m.pss for m in maps))
         if numbers is not None:
             insides = Insides(
-                heap=copy_main(maps, pages, memory, numbers),
-                arrays=data_of_arrays(objects, maps, pages, memory),
+                heap=copy_main(maps, memory, numbers),
+                arrays=data_of_arrays(objects, maps, memory),
             )
             moved += apart([(m.start, m.end) for m in maps if m.nameless], nameless(pid))
         if best is None or moved < best.moved:

@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from memfit.errors import UsageError
 from memfit.measure.children.ending import end_tree, signal_all
@@ -206,8 +205,4 @@ class Recorder:
 
 def _oom_kills() -> int:
     """How many processes this machine's kernel has ended for want of memory so far."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/vmstat").read_text().splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return 0
+    return proc.figure("/proc/vmstat", "oom_kill ") or 0

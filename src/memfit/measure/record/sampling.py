@@ -63,7 +63,7 @@ class Sampler:
     def _read_exactly(self) -> None:
         started = time.monotonic()
         self._members = [self.pid, *proc.descendants(self.pid)]
-        exact = proc.tree_pss(self.pid)
+        exact = proc.tree_memory(self.pid).pss
         if exact:
             self._exact = exact
             self._resident = sum(map(proc.resident, self._members))
