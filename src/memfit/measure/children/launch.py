@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from memfit.errors import UsageError
-from memfit.measure.children.ending import end_with_parent
+from memfit.measure.children.process_lifetime import end_with_parent, start
 
 # Where a process finds the recording that it is under.
 RECORDING = "MEMFIT_RECORDING"
@@ -88,15 +88,7 @@ def _started(
         if mask is not None:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
-    try:
-        found = environment(recording=recording)
-        return subprocess.Popen(command, env=found, preexec_fn=in_child)  # noqa: PLW1509
-    except OSError as error:
-        raise UsageError(
-            f"cannot start {command[0]}: {error.strerror}. Check the command after --"
-        ) from None
-    except ValueError as error:  # a zero byte in a word
-        raise UsageError(f"cannot start {command[0]!r}: {error}. Check the command") from None
+    return start(command, env=environment(recording=recording), preexec_fn=in_child)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memfit.errors import UsageError
-from memfit.measure.children.ending import end_tree, signal_all
+from memfit.measure.children.process_lifetime import end_tree, signal_all
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.cgroup import Group, make_group
 from memfit.measure.record.recording import Recording

@@ -43,8 +43,8 @@ class Sampler:
         """What the tree holds now, with spikes of its main process since the last time."""
         if time.monotonic() >= self._next_exact:
             self._read_exactly()
-        resident, threads = self._quick()
-        amount = max(0, self._exact + resident - self._resident)
+        amount = self._now()
+        threads = sum(map(proc.threads, self._members))
         high = proc.high_water(self.pid)
         if high > self._high_water:
             own = proc.resident(self.pid)
@@ -58,6 +58,9 @@ class Sampler:
         if now >= self._next_members:
             self._members = [self.pid, *proc.descendants(self.pid)]
             self._next_members = now + _MEMBERS_SECONDS
+        return self._now()
+
+    def _now(self) -> int:
         return max(0, self._exact + sum(map(proc.resident, self._members)) - self._resident)
 
     def _read_exactly(self) -> None:
@@ -69,13 +72,6 @@ class Sampler:
             self._resident = sum(map(proc.resident, self._members))
         took = time.monotonic() - started
         self._next_exact = time.monotonic() + max(_LEAST_SECONDS, _SHARE * took)
-
-    def _quick(self) -> tuple[int, int]:
-        resident = threads = 0
-        for pid in self._members:
-            resident += proc.resident(pid)
-            threads += proc.threads(pid)
-        return resident, threads
 
 
 class Filling:
