@@ -80,7 +80,7 @@ def test_an_answer_that_nobody_waits_for_is_given_up(tmp_path: Path) -> None:
         for _ in range(12):
             with connected(target.pid) as client:
                 client.sendall(b'{"want": "holders"}\n')
-        assert json.loads(reply(target.pid, b'{"want": "alive"}\n'))["pid"] == target.pid
+        assert json.loads(reply(target.pid, b'{"want": "nothing"}\n'))["error"]
         target.end()
 
 

@@ -68,9 +68,9 @@ class Row:
         return found
 
 
-def array_rows(sweep: WholeWalk) -> list[dict[str, Any]]:
+def array_rows(walk: WholeWalk) -> list[dict[str, Any]]:
     """Arrays and tensors by holder, largest first."""
-    whole = sweep.blocks.settle()
+    whole = walk.blocks.settle()
     on_cpu = [block for block in whole if block.device == "cpu"]
     starts = [block.start for block in on_cpu]
     totals: collections.Counter[str] = collections.Counter()
@@ -81,7 +81,7 @@ def array_rows(sweep: WholeWalk) -> list[dict[str, Any]]:
     def row(node: Node, library: str, device: str, kind: str = "") -> Row:
         path = node.path()
         if totals[path] < _APART:
-            path = node.any_path()
+            path = node.path(numbered=False)
         if node.kind != "run":
             path = _OUTSIDE[node.kind].format(path)
         key = (path, library, device + kind)
@@ -91,10 +91,10 @@ def array_rows(sweep: WholeWalk) -> list[dict[str, Any]]:
 
     for block in whole:
         row(block.node, block.library, block.device, block.memory).add(block)
-    for node in sweep.tree.all():
+    for node in walk.tree.all():
         sums = node.small_arrays
         if isinstance(sums, Small):
-            sweep.blocks.without_views(sums, on_cpu, starts)
+            walk.blocks.without_views(sums, on_cpu, starts)
             if sums.count > 0:
                 row(node, sums.library, sums.device, "own").add_small(sums)
     found = sorted(rows.values(), key=lambda r: (-r.nbytes, r.holder))
@@ -124,9 +124,9 @@ def _merged(extents: list[tuple[int, int]]) -> list[list[int]]:
     return found
 
 
-def python_rows(sweep: WholeWalk) -> list[dict[str, Any]]:
+def python_rows(walk: WholeWalk) -> list[dict[str, Any]]:
     """Python objects by holder, largest first; what is small counts for the holder above."""
-    nodes = sweep.tree.all()
+    nodes = walk.tree.all()
     sums = {id(node): [node.small, node.large, node.objects, node.elements] for node in nodes}
     rows: list[dict[str, Any]] = []
     other = [0, 0, 0, 0]

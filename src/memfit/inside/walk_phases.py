@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import _thread
-import contextlib
 import functools
 import gc
 import itertools
 import operator
 import sys
-import types
 from typing import Any
 
 from .array_blocks import torch_quiet  # noqa: TID252 - also loaded by path, under another name
 from .local_variables import local_variables  # noqa: TID252
 from .module_owners import PYTHON, Home, is_run_file  # noqa: TID252
-from .object_kinds import DATA, own_names, package_of, variables_of  # noqa: TID252
+from .object_kinds import DATA, package_of, variables_of  # noqa: TID252
 from .pace import Pace  # noqa: TID252
 from .paths import Node  # noqa: TID252
 from .seen_addresses import MASK, PIECE  # noqa: TID252
@@ -38,7 +36,7 @@ class WholeWalk(Walk):
 
     def run(self) -> None:
         """Find everything."""
-        with torch_quiet() or contextlib.nullcontext():
+        with torch_quiet():
             self.know_shared()
             calls, selves, library_calls = self.calls()
             code: Queue = []
@@ -192,18 +190,11 @@ class WholeWalk(Walk):
 
     def package(self, thing: Any, form: str) -> str:
         """The package of a function, class or module; nothing where it cannot be told."""
-        if form == "function":
-            home = self.homes.get(id(thing.__globals__))
-            return home.package if home is not None else ""
         if form == "module":
             name = variables_of(thing).get("__name__")
             return Home(name, thing).package if type(name) is str else ""
-        name = own_names(thing).get("__module__")
-        module = sys.modules.get(name) if type(name) is str else None
-        if type(module) is types.ModuleType:
-            home = self.homes.get(id(module.__dict__))
-            return home.package if home is not None else ""
-        return ""
+        home = self.home(thing, form)
+        return home.package if home is not None else ""
 
     def unreached(self) -> None:
         """Count what only the collector knows: held by C code alone, or waiting to be collected."""
@@ -239,7 +230,7 @@ class WholeWalk(Walk):
         """Let go of everything at once: the target may never collect cycles."""
         for node in self.tree.all():
             node.parent = None
-            node.blocks, node.small_arrays = [], None
+            node.small_arrays = None
             node.layouts = {}
             node.children = {}
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from memfit.measure.kernel.process_memory import ProcessMemory, Span
 from memfit.measure.live.heap import HeapBlocks, copy_of
 from memfit.measure.live.threads import Thread
@@ -19,8 +21,6 @@ def in_arenas(
     heaps: Sequence[Span], threads: Sequence[Thread], memory: ProcessMemory
 ) -> tuple[Mapping[str, int], int]:
     """What is resident in blocks in use, by the pool of the arena's threads; and what is free."""
-    import numpy as np
-
     used: dict[str, int] = {}
     free = 0
     pools = _arenas_of(threads, memory)

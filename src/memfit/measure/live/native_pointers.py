@@ -11,22 +11,17 @@ Where numpy's arrays have theirs is told by the arrays themselves, among Python'
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memfit.measure.kernel.elf import zeroed_bytes
 from memfit.measure.kernel.mappings import Mapping, split
 from memfit.measure.kernel.process_memory import ProcessMemory
-from memfit.measure.live.heap import HEAD, HeapBlocks, HeapCopy, copy_of
+from memfit.measure.live.heap import HEAD, HeapBlocks, HeapCopy, Indices, Words, copy_of
 from memfit.measure.live.mapped_blocks import MappedBlocks
 from memfit.measure.live.mapping_layers import library_name
 from memfit.model import Native
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Words = NDArray[np.uint64]
-    Indices = NDArray[np.int64]
 
 _INTERPRETER = ("libpython", "python")
 _TENSORS = "libc10"
@@ -40,8 +35,6 @@ def follow(
     `arrays` are the places of numbers that arrays know of. Without a heap only those are found
     that are a mapping of their own.
     """
-    import numpy as np
-
     mapped = MappedBlocks(maps, memory)
     blocks = HeapBlocks(heap.start, heap.words) if heap is not None else None
     if heap is None or blocks is None or not blocks.count:
@@ -97,8 +90,6 @@ def _in_heap(found: Indices, blocks: HeapBlocks, heap: HeapCopy) -> Iterator[tup
 
 def _beginning_in(blocks: HeapBlocks, library: Sequence[Mapping]) -> Indices:
     """The blocks in use that begin with a pointer into a library: objects of its classes."""
-    import numpy as np
-
     if not library:
         return np.zeros(0, dtype=np.int64)
     begins = blocks.words[(blocks.offsets[:-1] + HEAD) // 8]
@@ -108,8 +99,6 @@ def _beginning_in(blocks: HeapBlocks, library: Sequence[Mapping]) -> Indices:
 
 def _from(blocks: Indices, first: Indices, to: Indices) -> Indices:
     """Where the pointers of these blocks lead."""
-    import numpy as np
-
     counts = first[blocks + 1] - first[blocks]
     begins = np.cumsum(counts) - counts
     return to[np.repeat(first[blocks] - begins, counts) + np.arange(int(counts.sum()))]
@@ -117,8 +106,6 @@ def _from(blocks: Indices, first: Indices, to: Indices) -> Indices:
 
 def _spread(owner: NDArray[np.int32], reached: Indices, first: Indices, to: Indices) -> None:
     """Give every block that is not owned yet to the owner of the block that reaches it first."""
-    import numpy as np
-
     while len(reached):
         heirs = np.repeat(owner[reached], first[reached + 1] - first[reached])
         found = _from(reached, first, to)

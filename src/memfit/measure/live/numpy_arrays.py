@@ -8,18 +8,13 @@ not so those of other classes, nor in a Python without its lock.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from memfit.measure.kernel.mappings import Mapping
 from memfit.measure.kernel.process_memory import ProcessMemory, Span
-from memfit.measure.live.heap import copy_of
+from memfit.measure.live.heap import Words, copy_of
 from memfit.measure.live.mapping_layers import library_name
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Words = NDArray[np.uint64]
 
 _NUMPY = "_multiarray_umath"
 # Words of an array, counted from its type, and what they can be.
@@ -32,8 +27,6 @@ def data_of_arrays(
     objects: Sequence[Span], maps: Sequence[Mapping], memory: ProcessMemory
 ) -> Words:
     """Where arrays that own their numbers have them; arrays lie among Python's small `objects`."""
-    import numpy as np
-
     own = [m for m in maps if m.writable and m.path and library_name(m.path) == _NUMPY]
     found = []
     if own:
@@ -49,8 +42,6 @@ def _pieces(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _data(words: Words, types: Span) -> Words:
-    import numpy as np
-
     # Below the first there is no number without a sign: it is a large one.
     at = np.flatnonzero(words - np.uint64(types[0]) < np.uint64(types[1] - types[0]))
     at = at[(at > 0) & (at + _WORDS <= len(words))]

@@ -10,10 +10,7 @@ from dataclasses import replace
 from memfit.errors import UsageError
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.process_memory import ProcessMemory, Span
-from memfit.measure.live.arenas import in_arenas
 from memfit.measure.live.mapping_layers import Layers, spans_of
-from memfit.measure.live.native_pointers import follow
-from memfit.measure.live.snapshot import settled
 from memfit.measure.live.threads import Thread, threads
 from memfit.model import Layer, Native, Part, ProcessView, ThreadPool
 
@@ -52,6 +49,11 @@ def read_tree(
 
 def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
     """One process, as in `read_tree`. Raises UsageError where it is gone or may not be read."""
+    # These load numpy, which watching does without.
+    from memfit.measure.live.arenas import in_arenas
+    from memfit.measure.live.native_pointers import follow
+    from memfit.measure.live.snapshot import settled
+
     try:
         with ProcessMemory(pid) as memory:
             now = settled(pid, memory, numbers)
@@ -60,9 +62,8 @@ def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
             own = threads(pid, now.maps, memory)
             parts = Layers(now.maps, own, memory).parts()
             followed = Native()
-            if now.insides is not None:
-                insides = now.insides
-                followed = follow(insides.heap, insides.arrays, now.maps, memory)
+            if now.arrays is not None:
+                followed = follow(now.heap, now.arrays, now.maps, memory)
                 used, free = in_arenas(spans_of(parts, Layer.ARENAS), own, memory)
                 followed = replace(followed, threads=used, free_in_arenas=free)
         parts += _rounding(now.total.pss - sum(m.pss for m in now.maps), len(now.maps))
