@@ -93,11 +93,7 @@ def _growth(evaluate: Callable[[int, float], None]) -> int:
 
 def _save_bytes(save: Callable[[Path, bool], None], scratch: Path) -> int:
     """The spike of one save of the model, replay buffer apart."""
-    meter = PeakMeter()
-    before = meter.now()
-    meter.start()
-    save(scratch, False)
-    return max(0, meter.peak() - before)
+    return max(0, _spike(lambda: save(scratch, False)))
 
 
 def _pickled_copies(scratch: Path) -> int:
@@ -105,11 +101,20 @@ def _pickled_copies(scratch: Path) -> int:
     import numpy as np
 
     array = np.ones((2048, 2048), np.float32)
+    target = scratch / "array.pkl"
+
+    def save() -> None:
+        with target.open("wb") as file:
+            pickle.dump({"array": array}, file, protocol=pickle.HIGHEST_PROTOCOL)
+
+    spike = _spike(save)
+    target.unlink()
+    return round(spike / array.nbytes)
+
+
+def _spike(work: Callable[[], None]) -> int:
     meter = PeakMeter()
     before = meter.now()
     meter.start()
-    target = scratch / "array.pkl"
-    with target.open("wb") as file:
-        pickle.dump({"array": array}, file, protocol=pickle.HIGHEST_PROTOCOL)
-    target.unlink()
-    return round((meter.peak() - before) / array.nbytes)
+    work()
+    return meter.peak() - before
