@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from memfit.analyses.attribution import DEALT, Dealt
+from memfit.analyses.attribution import DEALT
 from memfit.model import (
     Component,
     Evidence,
@@ -21,6 +21,7 @@ from memfit.model import (
     Setting,
     size,
 )
+from memfit.model.explanation import Dealt
 
 # Rows of their own for so many libraries, files and blocks; the others are one row together.
 MOST_ROWS = 12

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from memfit.analyses import tree_ledger
-from memfit.analyses.attribution import Dealt, deal
+from memfit.analyses.attribution import deal
 from memfit.errors import UsageError
 from memfit.libraries import all_roles
 from memfit.measure.kernel import limits
@@ -90,7 +90,7 @@ def explain(
     )
 
 
-def _inside(reading: HolderReading[Dealt]) -> Inside | None:
+def _inside(reading: HolderReading) -> Inside | None:
     if not reading.told:
         return None
     told, dealt = list(reading.told.values()), list(reading.dealt.values())

@@ -123,11 +123,19 @@ class _Search:
     def equal(self, a: Any, b: Any) -> int:
         """How many bytes were compared and are equal; 0 where one differs."""
         done = 0
-        while done < len(a) and not self.over:
-            if (a[done : done + _PIECE] != b[done : done + _PIECE]).any():
+        for part in self.pieces(a):
+            if (a[part] != b[part]).any():
                 return 0
-            done = min(len(a), done + _PIECE)
+            done = min(len(a), part.stop)
         return done
+
+    def pieces(self, values: Any) -> Iterator[slice]:
+        """Parts of an array one after the other, as long as there is time."""
+        step = _PIECE // values.itemsize
+        for begin in range(0, len(values), step):
+            if self.over:
+                return
+            yield slice(begin, begin + step)
 
     def shifted(self, one: _Held, two: _Held) -> bool:
         """Rows of one array that are the other's rows, one later: observations kept twice."""
@@ -164,12 +172,9 @@ class _Search:
         at = next((i for i in _spread(len(small), 64) if small[i] != small[0]), None)
         if at is None:
             return
-        word, step = small[at], _PIECE // small.itemsize
-        for begin in range(0, len(large), step):
-            if self.over:
-                return
-            for hit in self.numpy.flatnonzero(large[begin : begin + step] == word)[:64]:
-                low = begin + int(hit) - at
+        for part in self.pieces(large):
+            for hit in self.numpy.flatnonzero(large[part] == small[at])[:64]:
+                low = part.start + int(hit) - at
                 if low < 0 or low + len(small) > len(large):
                     continue
                 if (large[low : low + len(small)] == small).all():
@@ -228,11 +233,11 @@ class _Search:
         for name in _NARROWER.get(str(flat.dtype), ()):
             if not self.fits(sample, name):
                 continue
-            done, step = 0, _PIECE // flat.itemsize
-            while done < len(flat) and not self.over:
-                if not self.fits(flat[done : done + step], name):
+            done = 0
+            for part in self.pieces(flat):
+                if not self.fits(flat[part], name):
                     break
-                done = min(len(flat), done + step)
+                done = min(len(flat), part.stop)
             if done < len(flat) and not self.over:
                 continue
             checked = "all" if done == len(flat) else f"all of {max(done, len(sample)):,} looked at"

@@ -125,46 +125,45 @@ def _merged(extents: list[tuple[int, int]]) -> list[list[int]]:
 
 
 def python_rows(walk: WholeWalk) -> list[dict[str, Any]]:
-    """Python objects by holder, largest first; what is small counts for the holder above."""
-    nodes = walk.tree.all()
-    sums = {id(node): [node.small, node.large, node.objects, node.elements] for node in nodes}
-    rows: list[dict[str, Any]] = []
-    other = [0, 0, 0, 0]
-    for node in reversed(nodes):
-        own = sums[id(node)]
-        if not own[2]:
-            continue
-        folds = own[0] + own[1] < _FOLD or ANY in (node.step, "" if not node.indexed else ANY)
+    """Python objects by holder, largest first; what is small counts for the holder above.
+
+    That is added up in the tree itself, which is of no more use afterwards.
+    """
+    found: list[Node] = []
+    other = Node(_OTHER, None)
+    for node in reversed(walk.tree.all()):
+        folds = node.small + node.large < _FOLD or node.step == ANY or node.indexed
         if folds and node.parent is not None:
-            above = sums[id(node.parent)]
-            for at in range(3):
-                above[at] += own[at]
-            continue
-        if folds and node.kind == "run":
-            for at in range(3):
-                other[at] += own[at]
-            continue
-        rows.append(_python_row(node.path(), node.kind, own))
-    if other[2]:
-        rows.append(_python_row(_OTHER, "run", other))
-    rows.sort(key=lambda r: (-r["nbytes"], r["holder"]))
-    rest = rows[_MOST_ROWS:]
-    if rest:
-        sums_of = [sum(r[name] for r in rest) for name in ("small_bytes", "large_bytes", "objects")]
-        rows[_MOST_ROWS:] = [_python_row(_REST, "run", [*sums_of, 0])]
-    return rows
+            _fold(node, node.parent)
+        elif folds and node.kind == "run":
+            _fold(node, other)
+        else:
+            found.append(node)
+    found = [node for node in (*found, other) if node.objects]
+    found.sort(key=lambda node: (-node.small - node.large, node.path()))
+    if len(found) > _MOST_ROWS:
+        rest = Node(_REST, None)
+        for node in found[_MOST_ROWS:]:
+            _fold(node, rest)
+        found[_MOST_ROWS:] = [rest]
+    return [_python_row(node) for node in found]
 
 
-def _python_row(holder: str, kind: str, own: list[int]) -> dict[str, Any]:
-    small, large, objects, elements = own
+def _fold(node: Node, into: Node) -> None:
+    into.small += node.small
+    into.large += node.large
+    into.objects += node.objects
+
+
+def _python_row(node: Node) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "holder": holder,
-        "kind": kind,
-        "nbytes": small + large,
-        "small_bytes": small,
-        "large_bytes": large,
-        "objects": objects,
+        "holder": node.path(),
+        "kind": node.kind,
+        "nbytes": node.small + node.large,
+        "small_bytes": node.small,
+        "large_bytes": node.large,
+        "objects": node.objects,
     }
-    if elements:
-        found["elements"] = elements
+    if node.elements:
+        found["elements"] = node.elements
     return found

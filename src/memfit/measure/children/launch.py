@@ -23,7 +23,6 @@ _PASSED_ON = (
     *(signal.SIGUSR1, signal.SIGUSR2),
 )
 _FROM_KERNEL = 128  # si_code: a key of the terminal, which the command has got as well
-_LOOK_SECONDS = 1.0
 
 
 def environment(
@@ -51,9 +50,7 @@ class Onlooker(Protocol):
         """It has ended, with this exit code."""
 
 
-def run(
-    command: Sequence[str], onlooker: Onlooker | None = None, *, recording: Path | None = None
-) -> int:
+def run(command: Sequence[str], onlooker: Onlooker, *, recording: Path) -> int:
     """Run a command to its end and return its exit code, 128 + n where signal n ended it.
 
     Signals go on to the command, which ends with memfit however memfit ends.
@@ -65,21 +62,19 @@ def run(
     with _signals_held() as before:
         process = _started(command, before, recording)
         try:
-            if onlooker is not None:
-                onlooker.begin(process.pid)
+            onlooker.begin(process.pid)
             code = _waited(process, onlooker, signals=before is not None)
         except BaseException:
             process.kill()
             process.wait()
             raise
     code = code if code >= 0 else 128 - code
-    if onlooker is not None:
-        onlooker.end(code)
+    onlooker.end(code)
     return code
 
 
 def _started(
-    command: Sequence[str], mask: set[signal.Signals] | None, recording: Path | None
+    command: Sequence[str], mask: set[signal.Signals] | None, recording: Path
 ) -> subprocess.Popen[bytes]:
     parent = os.getpid()
 
@@ -112,13 +107,13 @@ def _signals_held() -> Iterator[set[signal.Signals] | None]:
         signal.signal(signal.SIGCHLD, child)
 
 
-def _waited(process: subprocess.Popen[bytes], onlooker: Onlooker | None, *, signals: bool) -> int:
+def _waited(process: subprocess.Popen[bytes], onlooker: Onlooker, *, signals: bool) -> int:
     """Pass signals on, and look, until the command has ended."""
     while True:
         code = process.poll()
         if code is not None:
             return code
-        seconds = _LOOK_SECONDS if onlooker is None else onlooker.look()
+        seconds = onlooker.look()
         if not signals:  # another thread than the main one gets none
             with suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)

@@ -16,6 +16,7 @@ from memfit.model import Limit
 # cgroup v1 says "no limit" with the largest multiple of a page, and so do some container runtimes
 # with other huge values. No machine has an exbibyte.
 _NO_LIMIT = 2**60
+_CGROUP_FILES = {2: ("memory.max", "memory.high"), 1: ("memory.limit_in_bytes",)}
 
 # RLIMIT name, its row in /proc/self/limits, and what it counts.
 _RLIMITS = (
@@ -27,7 +28,7 @@ _RLIMITS = (
 def memory_limit(root: Path = Path("/"), *, pid: int | str = "self") -> Limit:
     """The smallest limit that applies to a process, this one by default, and what sets it."""
     own = root / "proc" / str(pid)
-    limits = [*_cgroup_v2(root, own), *_cgroup_v1(root, own), *_rlimits(own), *_ram(root)]
+    limits = [*_cgroups(root, own), *_rlimits(own), *_ram(root)]
     if not limits:
         raise Unsupported(
             "memfit cannot read this machine's memory limit: give one, such as --limit 16GiB"
@@ -40,19 +41,13 @@ def available(root: Path = Path("/")) -> int:
     return 1024 * (figure(root / "proc/meminfo", "MemAvailable:") or 0)
 
 
-def _cgroup_v2(root: Path, own: Path) -> Iterator[Limit]:
-    for group, name in _groups(root, own, version=2):
-        for file in ("memory.max", "memory.high"):
-            amount = _number(group / file)
-            if amount is not None:
-                yield Limit(bytes=amount, source=f"cgroup v2 {file} of {name}")
-
-
-def _cgroup_v1(root: Path, own: Path) -> Iterator[Limit]:
-    for group, name in _groups(root, own, version=1):
-        amount = _number(group / "memory.limit_in_bytes")
-        if amount is not None:
-            yield Limit(bytes=amount, source=f"cgroup v1 memory.limit_in_bytes of {name}")
+def _cgroups(root: Path, own: Path) -> Iterator[Limit]:
+    for version, files in _CGROUP_FILES.items():
+        for group, name in _groups(root, own, version=version):
+            for file in files:
+                amount = figure(group / file, "")  # v2 writes "max" for none
+                if amount is not None and amount < _NO_LIMIT:
+                    yield Limit(bytes=amount, source=f"cgroup v{version} {file} of {name}")
 
 
 def _rlimits(own: Path) -> Iterator[Limit]:
@@ -120,8 +115,3 @@ def _holds_memory(kind: list[str]) -> bool:
 
 def _unescape(path: str) -> str:
     return path.replace("\\040", " ").replace("\\011", "\t")
-
-
-def _number(file: Path) -> int | None:
-    amount = figure(file, "")  # v2 writes "max" for none
-    return None if amount is None or amount >= _NO_LIMIT else amount

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from memfit.measure.kernel.proc import read_smaps
-from memfit.measure.kernel.process_memory import ProcessMemory, Span
+from memfit.measure.kernel.process_memory import ProcessMemory, Span, cut
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +105,7 @@ def apart(some: Sequence[Span], others: Sequence[Span]) -> int:
 
 def split(mapping: Mapping, cuts: Sequence[int], memory: ProcessMemory) -> list[Mapping]:
     """A mapping cut at some addresses, each part with its own share of what is in memory."""
-    inner = sorted(cut for cut in cuts if mapping.start < cut < mapping.end)
-    parts = list(pairwise([mapping.start, *inner, mapping.end]))
+    parts = cut((mapping.start, mapping.end), cuts)
     if len(parts) == 1:
         return [mapping]
     weights = [memory.resident(*part) for part in parts] if memory.readable else []

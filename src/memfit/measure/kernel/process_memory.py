@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from memfit.measure.kernel.proc import PAGE
@@ -81,6 +82,12 @@ class ProcessMemory:
         """Fill an array from an address on, as far as there is something."""
         with contextlib.suppress(OSError):
             os.preadv(self._bytes, [copy.data], address)
+
+
+def cut(span: Span, edges: Iterable[int]) -> list[Span]:
+    """A stretch cut at those of some addresses that lie within it."""
+    start, end = span
+    return list(pairwise([start, *sorted(edge for edge in edges if start < edge < end), end]))
 
 
 def stretches(flags: NDArray[np.bool_]) -> list[Span]:

@@ -154,12 +154,12 @@ class Recorder:
         if self.limit is None or self._warned:
             return
         found = self.forecast
-        soon = found is not None and found.reaches_limit_at is not None
-        if amount < _WARN * self.limit.bytes and not soon:
+        reached = None if found is None else found.reaches_limit_at
+        if amount < _WARN * self.limit.bytes and reached is None:
             return
         text = f"{format_bytes(amount)} of {format_bytes(self.limit.bytes)}"
-        if soon and found is not None and found.reaches_limit_at is not None:
-            left = max(0.0, found.reaches_limit_at - self.seconds)
+        if found is not None and reached is not None:
+            left = max(0.0, reached - self.seconds)
             text += f", {found.growth.value}: the limit is reached in about {left:.0f} s"
         self._warned = True
         self._event(EventKind.WARNING, text, amount)
