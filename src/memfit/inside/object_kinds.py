@@ -147,11 +147,9 @@ def _form(kind: type, ancestors: tuple[type, ...], arrays: dict[str, Any]) -> st
     """How to look inside."""
     if kind in _LEAVES:
         return "leaf"
-    for form in (*DATA, "storage"):
+    for form in (*DATA, "storage", "scalar"):
         if arrays.get(form) in ancestors:
-            return "leaf" if form == "storage" else form
-    if arrays.get("scalar") in ancestors:
-        return "leaf"
+            return form if form in DATA else "leaf"
     for base, form in _FORMS:
         if base in ancestors:
             return form

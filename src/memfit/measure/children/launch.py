@@ -10,10 +10,13 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from memfit.errors import UsageError
 from memfit.measure.children.process_lifetime import end_with_parent, start
+
+if TYPE_CHECKING:
+    from memfit.measure.record.recorder import Recorder
 
 # Where a process finds the recording that it is under.
 RECORDING = "MEMFIT_RECORDING"
@@ -37,20 +40,7 @@ def environment(
     return found
 
 
-class Onlooker(Protocol):
-    """Somebody who follows a command from outside."""
-
-    def begin(self, pid: int) -> None:
-        """It has just been started."""
-
-    def look(self) -> float:
-        """Look at it, and say in how many seconds to look again."""
-
-    def end(self, code: int) -> None:
-        """It has ended, with this exit code."""
-
-
-def run(command: Sequence[str], onlooker: Onlooker, *, recording: Path) -> int:
+def run(command: Sequence[str], recorder: Recorder, *, recording: Path) -> int:
     """Run a command to its end and return its exit code, 128 + n where signal n ended it.
 
     Signals go on to the command, which ends with memfit however memfit ends.
@@ -62,14 +52,14 @@ def run(command: Sequence[str], onlooker: Onlooker, *, recording: Path) -> int:
     with _signals_held() as before:
         process = _started(command, before, recording)
         try:
-            onlooker.begin(process.pid)
-            code = _waited(process, onlooker, signals=before is not None)
+            recorder.begin(process.pid)
+            code = _waited(process, recorder, signals=before is not None)
         except BaseException:
             process.kill()
             process.wait()
             raise
     code = code if code >= 0 else 128 - code
-    onlooker.end(code)
+    recorder.end(code)
     return code
 
 
@@ -107,13 +97,13 @@ def _signals_held() -> Iterator[set[signal.Signals] | None]:
         signal.signal(signal.SIGCHLD, child)
 
 
-def _waited(process: subprocess.Popen[bytes], onlooker: Onlooker, *, signals: bool) -> int:
+def _waited(process: subprocess.Popen[bytes], recorder: Recorder, *, signals: bool) -> int:
     """Pass signals on, and look, until the command has ended."""
     while True:
         code = process.poll()
         if code is not None:
             return code
-        seconds = onlooker.look()
+        seconds = recorder.look()
         if not signals:  # another thread than the main one gets none
             with suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)

@@ -13,13 +13,8 @@ from memfit.measure.kernel.proc import figure, text
 class Group:
     """A group with a hard limit; the kernel ends what goes above it, and nothing else."""
 
-    def __init__(self, path: Path, limit_file: str) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._limit_file = limit_file
-
-    def set_limit(self, limit: int) -> bool:
-        """Whether the kernel took the limit."""
-        return _write(self.path / self._limit_file, str(limit))
 
     def add(self, pid: int) -> bool:
         """Put a process, and all that it will start, into the group."""
@@ -47,12 +42,12 @@ def make_group(limit: int) -> Group | None:
         parent = own_group(version=version)
         if parent is None:
             continue
-        group = Group(parent / f"memfit-{os.getpid()}", name)
+        group = Group(parent / f"memfit-{os.getpid()}")
         try:
             group.path.mkdir()
         except OSError:
             continue
-        if (group.path / name).exists() and group.set_limit(limit):
+        if (group.path / name).exists() and _write(group.path / name, str(limit)):
             return group
         group.remove()
     return None

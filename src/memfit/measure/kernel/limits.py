@@ -104,13 +104,10 @@ def _mount(root: Path, *, version: int) -> tuple[PurePosixPath, PurePosixPath] |
         fields, kind = left.split(), right.split()
         if len(fields) < 5 or len(kind) < 3:
             continue
-        if kind[0] == "cgroup2" if version == 2 else _holds_memory(kind):
+        memory = kind[0] == "cgroup" and "memory" in kind[2].split(",")
+        if kind[0] == "cgroup2" if version == 2 else memory:
             return PurePosixPath(_unescape(fields[4])), PurePosixPath(_unescape(fields[3]))
     return None
-
-
-def _holds_memory(kind: list[str]) -> bool:
-    return kind[0] == "cgroup" and "memory" in kind[2].split(",")
 
 
 def _unescape(path: str) -> str:

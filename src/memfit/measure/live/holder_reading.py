@@ -77,8 +77,10 @@ def read_holders(
         kept = min(range(len(found)), key=lambda n: found[n].unnamed_share)
         best = found[kept]
         processes[i], dealt[view.pid] = best.view, best.dealt
-        if best.told is not None and found[-1].told is not None:
-            told[view.pid] = _with_cost(best.told, found[-1].told)
+        last = found[-1].told  # with what all telling has cost the process
+        if best.told is not None and last is not None:
+            longest = last.longest_hold_seconds
+            told[view.pid] = replace(best.told, seconds=last.seconds, longest_hold_seconds=longest)
         readings.append(
             HeldReadings(
                 pid=view.pid,
@@ -142,13 +144,6 @@ def _told_again(view: ProcessView, before: Told, look: Look) -> Told:
         notes=before.notes,
         seconds=before.seconds + told.seconds,
         longest_hold_seconds=max(before.longest_hold_seconds, told.longest_hold_seconds),
-    )
-
-
-def _with_cost(told: Told, all_told: Told) -> Told:
-    """What was told, with what all telling has cost the process."""
-    return replace(
-        told, seconds=all_told.seconds, longest_hold_seconds=all_told.longest_hold_seconds
     )
 
 

@@ -47,17 +47,13 @@ def _arrays(row: Mapping[str, Any], edges: Collection[int], memory: ProcessMemor
         what=what,
         own=row["memory"] == "own" and row["device"] == "cpu",
         blocks=tuple(
-            (start, _resident(memory, start, end))
+            (start, memory.resident(start, end) if memory.readable else end - start)
             for address, size in row["extents"]
             for start, end in cut((address, address + size), edges)
         ),
         small=int(row["small_bytes"]),
         also=tuple(row["also"]),
     )
-
-
-def _resident(memory: ProcessMemory, start: int, end: int) -> int:
-    return memory.resident(start, end) if memory.readable else end - start
 
 
 def _objects(row: Mapping[str, Any]) -> HeldObjects:

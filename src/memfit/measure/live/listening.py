@@ -47,7 +47,23 @@ def ask(
     `memfit.inside`.
     """
     request = {"want": "holders", "duplicates": duplicates, "roles": dict(roles)}
-    return _answer(pid, request, until=time.monotonic() + timeout)
+    until = time.monotonic() + timeout
+    for _ in range(_TRIES):  # one that forks, or is just starting its thread, is asked again
+        client = _connected(pid, until - time.monotonic())
+        if client is None:
+            return None
+        with client:
+            try:
+                client.sendall(json.dumps(request).encode() + b"\n")
+                found = json.loads(_everything(client, until))
+            except (OSError, ValueError):
+                return None
+        if isinstance(found, dict) and "error" not in found:
+            return found
+        if not isinstance(found, dict) or not found.get("again"):
+            return None
+        time.sleep(_AGAIN_SECONDS)
+    return None
 
 
 def listens(pid: int) -> bool:
@@ -112,26 +128,6 @@ def _wait_until_it_listens(pid: int) -> None:
         if not Path(f"/proc/{pid}").exists():
             raise UsageError(f"process {pid} has ended: give one that runs")
         time.sleep(_AGAIN_SECONDS)
-
-
-def _answer(pid: int, request: dict[str, Any], *, until: float) -> dict[str, Any] | None:
-    """One answer; a target that forks or is just starting its thread is asked again."""
-    for _ in range(_TRIES):
-        client = _connected(pid, until - time.monotonic())
-        if client is None:
-            return None
-        with client:
-            try:
-                client.sendall(json.dumps(request).encode() + b"\n")
-                found = json.loads(_everything(client, until))
-            except (OSError, ValueError):
-                found = None
-        if isinstance(found, dict) and "error" not in found:
-            return found
-        if found is None or not found.get("again"):
-            return None
-        time.sleep(_AGAIN_SECONDS)
-    return None
 
 
 def _everything(client: socket.socket, until: float) -> bytes:

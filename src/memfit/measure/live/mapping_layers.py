@@ -30,9 +30,10 @@ class Layers:
         self, maps: Sequence[Mapping], threads: Sequence[Thread], memory: ProcessMemory
     ) -> None:
         self.maps = maps
-        self.threads = threads
         self.memory = memory
         self.used_by_objects = 0
+        self.stacks = {thread.stack: thread.pool for thread in threads if thread.stack}
+        self.arenas = list(self._arenas())
         programs = {m.path for m in maps if "x" in m.perms}
         self.libraries = {m.path for m in maps if m.path in programs or ".so" in _file(m.path)}
         self.python = any("python" in _file(path) for path in programs)
@@ -74,8 +75,6 @@ class Layers:
         return f"smaps: {count}"
 
     def _named(self) -> Iterable[Named]:
-        stacks = {thread.stack: thread for thread in self.threads if thread.stack}
-        arenas = dict(self._arenas())
         for before, mapping in pairwise([None, *self.maps]):
             assert mapping is not None
             if mapping.path and not mapping.path.startswith("[anon:"):
@@ -83,7 +82,7 @@ class Layers:
             elif mapping.forbidden:
                 yield "kept address space", Layer.KERNEL, mapping
             else:
-                yield from self._nameless(mapping, before, stacks, arenas)
+                yield from self._nameless(mapping, before)
 
     def _backed(self, mapping: Mapping) -> Named:
         """A mapping that the kernel gives a name."""
@@ -100,19 +99,13 @@ class Layers:
             return library_name(path), Layer.LIBRARIES, mapping
         return _file(path), Layer.FILES, mapping
 
-    def _nameless(
-        self,
-        mapping: Mapping,
-        before: Mapping | None,
-        stacks: dict[tuple[int, int], Thread],
-        arenas: dict[int, int],
-    ) -> Iterable[Named]:
+    def _nameless(self, mapping: Mapping, before: Mapping | None) -> Iterable[Named]:
         """Memory without a name: what lies where tells what it is."""
         if "s" in mapping.perms:
             yield shared_name(mapping), Layer.SHARED, mapping
             return
-        inside = [s for s in stacks if mapping.start < s[1] and s[0] < mapping.end]
-        own = [(a, b) for a, b in arenas.items() if mapping.start < b and a < mapping.end]
+        inside = [s for s in self.stacks if mapping.start < s[1] and s[0] < mapping.end]
+        own = [(a, b) for a, b in self.arenas if mapping.start < b and a < mapping.end]
         zeroed = 0
         if before is not None and before.end == mapping.start and before.path in self.libraries:
             zeroed = mapping.start + zeroed_bytes(before.path)
@@ -120,7 +113,7 @@ class Layers:
         for part in split(mapping, cuts, self.memory):
             stack = next((s for s in inside if s[0] <= part.start < s[1]), None)
             if stack is not None:
-                yield stacks[stack].pool, Layer.STACKS, part
+                yield self.stacks[stack], Layer.STACKS, part
             elif any(a <= part.start < b for a, b in own):
                 yield "arenas", Layer.ARENAS, part
             elif part.start < zeroed and before is not None:
@@ -130,11 +123,10 @@ class Layers:
 
     def _blocks(self, mapping: Mapping) -> Iterable[Named]:
         """Python's pools apart from blocks that malloc mapped."""
-        spans: Sequence[tuple[int, int]] = ()
+        spans: Sequence[Span] = ()
         if self.python and mapping.writable and mapping.rss:
-            found = pools(mapping, self.memory)
-            spans = found.spans
-            self.used_by_objects += found.used_bytes
+            spans, used = pools(mapping, self.memory)
+            self.used_by_objects += used
         for part in split(mapping, [edge for span in spans for edge in span], self.memory):
             if any(a <= part.start < b for a, b in spans):
                 yield "objects", Layer.OBJECTS, part
@@ -143,7 +135,7 @@ class Layers:
             else:
                 yield "small", Layer.UNKNOWN, part
 
-    def _arenas(self) -> Iterable[tuple[int, int]]:
+    def _arenas(self) -> Iterable[Span]:
         """Where threads' malloc arenas lie: a heap grows up to a multiple of its full size."""
         for mapping, after in pairwise([*self.maps, None]):
             assert mapping is not None

@@ -11,6 +11,7 @@ Where numpy's arrays have theirs is told by the arrays themselves, among Python'
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,18 +98,14 @@ def _beginning_in(blocks: HeapBlocks, library: Sequence[Mapping]) -> Indices:
     return np.flatnonzero((begins >= np.uint64(low)) & (begins < np.uint64(high)) & blocks.in_use)
 
 
-def _from(blocks: Indices, first: Indices, to: Indices) -> Indices:
-    """Where the pointers of these blocks lead."""
-    counts = first[blocks + 1] - first[blocks]
-    begins = np.cumsum(counts) - counts
-    return to[np.repeat(first[blocks] - begins, counts) + np.arange(int(counts.sum()))]
-
-
 def _spread(owner: NDArray[np.int32], reached: Indices, first: Indices, to: Indices) -> None:
     """Give every block that is not owned yet to the owner of the block that reaches it first."""
     while len(reached):
-        heirs = np.repeat(owner[reached], first[reached + 1] - first[reached])
-        found = _from(reached, first, to)
+        counts = first[reached + 1] - first[reached]
+        begins = np.cumsum(counts) - counts
+        # Where the pointers of these blocks lead, and whose these are.
+        found = to[np.repeat(first[reached] - begins, counts) + np.arange(int(counts.sum()))]
+        heirs = np.repeat(owner[reached], counts)
         new = owner[found] < 0
         found, once = np.unique(found[new], return_index=True)
         owner[found] = heirs[new][once]
@@ -119,8 +116,8 @@ def _data(maps: Sequence[Mapping], memory: ProcessMemory) -> Iterator[tuple[str,
     """Each library with its writable data, zeroed data included."""
     found: dict[str, list[Mapping]] = {}
     programs = {m.path for m in maps if "x" in m.perms and m.path.startswith("/")}
-    before: Mapping | None = None
-    for mapping in maps:
+    for before, mapping in pairwise([None, *maps]):
+        assert mapping is not None
         if mapping.writable and mapping.path in programs:
             found.setdefault(library_name(mapping.path), []).append(mapping)
         elif mapping.nameless and mapping.writable and before is not None:
@@ -128,5 +125,4 @@ def _data(maps: Sequence[Mapping], memory: ProcessMemory) -> Iterator[tuple[str,
             if zeroed and before.end == mapping.start:
                 part = split(mapping, [mapping.start + zeroed], memory)[0]
                 found.setdefault(library_name(before.path), []).append(part)
-        before = mapping
     yield from found.items()

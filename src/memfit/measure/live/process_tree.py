@@ -49,7 +49,7 @@ def read_tree(
 
 def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
     """One process, as in `read_tree`. Raises UsageError where it is gone or may not be read."""
-    # These load numpy, which watching does without.
+    # These load numpy, which those who only ask whether a process is alive do without.
     from memfit.measure.live.arenas import in_arenas
     from memfit.measure.live.native_pointers import follow
     from memfit.measure.live.snapshot import settled

@@ -51,7 +51,7 @@ class Thread:
 def threads(pid: int, maps: Sequence[Mapping], memory: ProcessMemory) -> list[Thread]:
     """All threads of a process. The main one comes first."""
     starts = [m.start for m in maps]
-    size = _stack_size(pid)
+    size = proc.figure(f"/proc/{pid}/limits", "Max stack size") or _USUAL_STACK
     ids = proc.thread_ids(pid)
     stacks: dict[int, Span] = {}
     taken: set[int] = set()
@@ -128,10 +128,6 @@ def _guarded(maps: Sequence[Mapping], size: int) -> list[Span]:
         if mapping.reserved + before.reserved >= size:
             found.append((mapping.start, min(mapping.end, mapping.start + size)))
     return found
-
-
-def _stack_size(pid: int) -> int:
-    return proc.figure(f"/proc/{pid}/limits", "Max stack size") or _USUAL_STACK
 
 
 def _stack_pointer(pid: int, tid: int) -> int | None:

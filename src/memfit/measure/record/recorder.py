@@ -13,7 +13,7 @@ from memfit.measure.children.process_lifetime import end_tree, signal_all
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.cgroup import Group, make_group
 from memfit.measure.record.recording import Recording
-from memfit.measure.record.sampling import Filling, Sampler
+from memfit.measure.record.sampling import Sampler
 from memfit.model import Event, EventKind, Forecast, Ledger, Limit, Reading
 from memfit.units import format_bytes
 
@@ -71,7 +71,6 @@ class Recorder:
         self.pid = pid
         self.started = time.monotonic()
         self._sampler = Sampler(pid)
-        self._filling = Filling(pid)
         self.recording.about(command=list(self.command), pid=pid, started=time.time())
         if self.limit is not None:
             self.recording.about(limit_bytes=self.limit.bytes, limit_source=self.limit.source)
@@ -112,30 +111,20 @@ class Recorder:
         return time.monotonic() - self.started
 
     def _read(self) -> None:
-        sample = self._sampler.sample()
-        if not sample.bytes:
+        reading = self._sampler.sample(round(self.seconds, 3), self.recording.step())
+        if not reading.bytes:
             return
-        self._filling.look()
-        reading = Reading(
-            seconds=round(self.seconds, 3),
-            bytes=sample.bytes,
-            processes=sample.processes,
-            threads=sample.threads,
-            step=self.recording.step(),
-            filling=self._filling.filled,
-            room=self._filling.room,
-        )
         self.readings.append(reading)
         if len(self.readings) > 20_000:  # a forecast needs no more
             del self.readings[: len(self.readings) // 2 : 2]
         self.recording.reading(reading)
-        self.peak = max(self.peak, sample.bytes)
-        self._rows_of_peak(sample.bytes)
+        self.peak = max(self.peak, reading.bytes)
+        self._rows_of_peak(reading.bytes)
         if self.seconds >= self._next_forecast:
             limit = None if self.limit is None else self.limit.bytes
             self.forecast = self.tools.forecast(self.readings, limit)
             self._next_forecast = self.seconds + _FORECAST_SECONDS
-            self._warn(sample.bytes)
+            self._warn(reading.bytes)
         if self.tools.live is not None:
             self.tools.live(reading, self.forecast)
 

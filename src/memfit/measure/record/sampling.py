@@ -7,24 +7,15 @@ the resident size, which the kernel keeps ready, is added to it.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.mappings import Mapping, mappings
+from memfit.model import Reading
 
 _SHARE = 200  # an exact reading takes at most this part of the time between two
 _LEAST_SECONDS = 0.5
 _MEMBERS_SECONDS = 0.02
 _BLOCK = 32 * 2**20  # a mapping that may be a buffer being filled
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sample:
-    """The tree at one moment."""
-
-    bytes: int
-    processes: int
-    threads: int
 
 
 class Sampler:
@@ -38,8 +29,9 @@ class Sampler:
         self._high_water = 0
         self._members: list[int] = [pid]
         self._next_members = 0.0
+        self._filling = Filling(pid)
 
-    def sample(self) -> Sample:
+    def sample(self, seconds: float, step: int | None = None) -> Reading:
         """What the tree holds now, with spikes of its main process since the last time."""
         if time.monotonic() >= self._next_exact:
             self._read_exactly()
@@ -50,7 +42,16 @@ class Sampler:
             own = proc.resident(self.pid)
             amount += max(0, high - max(own, self._high_water)) if self._high_water else 0
             self._high_water = high
-        return Sample(bytes=amount, processes=len(self._members), threads=threads)
+        self._filling.look()
+        return Reading(
+            seconds=seconds,
+            bytes=amount,
+            processes=len(self._members),
+            threads=threads,
+            step=step,
+            filling=self._filling.filled,
+            room=self._filling.room,
+        )
 
     def quick_bytes(self) -> int:
         """The same without spikes and threads: for a guard that looks often."""
