@@ -42,7 +42,7 @@ def explain(
         raise UsageError(f"{seconds:g} seconds are too few to see growth: give 1 or more")
     started = time.monotonic()
     if attach:
-        from memfit.measure.live.listening import attach as make_listen
+        from memfit.measure.live.listener_client import attach as make_listen
 
         process_tree.check_readable(pid)
         make_listen(pid)

@@ -1,4 +1,4 @@
-"""Bounds of the child that the kernel holds it to: it writes in few folders.
+"""Confines the child to writing in few folders, by the kernel where that can be.
 
 Linux's Landlock needs no privilege and holds for C libraries and other programs too. Where the
 kernel has none (before 5.13, or hidden by a container), Python's own auditing refuses what it sees.

@@ -1,4 +1,4 @@
-"""Keep a script that is being planned from changing any file but its own scratch.
+"""Keeps a script that is being planned from changing any file but its own scratch.
 
 What Python code writes, makes, moves or removes elsewhere is diverted to a shadow folder under the
 scratch folder: a file is copied there before it is changed, a removed one is noted as gone, and

@@ -1,4 +1,4 @@
-"""Hooks on modules, put on as a script imports them: nothing is loaded that it does not load.
+"""Calls hooks when a script imports a module: nothing is loaded that it does not load.
 
 Libraries have hooks of their own; here are those that every run gets.
 """

@@ -1,4 +1,4 @@
-"""Memory that holds the same thing twice, or in more bits than it needs.
+"""Finds arrays that hold the same numbers twice, or in more bits than they need.
 
 Rows are sampled first, always the same ones; what a sample suggests is then compared in full while
 there is time, and otherwise told as a sample. Nothing is written, and no array is kept alive.

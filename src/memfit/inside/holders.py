@@ -1,4 +1,4 @@
-"""Who holds the memory: the walk's findings as rows."""
+"""Sums up what the walk found, in one row for each holder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer questions about this process's memory, for whoever may look at it, until it ends.
+"""Answers questions about this process's memory, for whoever may look at it, until it ends.
 
 A thread waits at an abstract Unix socket, `\\0memfit.<pid>`, which leaves no file. Until somebody
 asks it costs one sleeping thread; what an answer needs is loaded by the first question.

@@ -1,4 +1,4 @@
-"""What sort of thing an object is, told by its type alone: no code of the target is run."""
+"""Classifies objects by their type alone: no code of the target is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work in small pieces, so that the target's own threads get the interpreter in between."""
+"""Paces the walk: works in small pieces, so that the target's own threads run in between."""
 
 from __future__ import annotations
 

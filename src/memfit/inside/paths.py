@@ -1,4 +1,4 @@
-"""Names of holders: a tree of steps from the run's variables, and how a way through it reads."""
+"""Names holders by their path from the run's variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the allocators say of themselves: malloc, Python's own, and torch's on devices."""
+"""Figures of the allocators: malloc, pymalloc, and torch's on devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk over everything that Python holds, from the run's own variables to what C code keeps.
+"""Walks over everything that Python holds, and counts each object for its holder.
 
 Nothing of the target is called: attributes are read from where they are stored, containers by the
 methods of the built-in types, everything else by what the garbage collector knows.

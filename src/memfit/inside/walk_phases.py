@@ -1,4 +1,4 @@
-"""From the run's variables over the libraries to what nothing reaches: the phases of the walk."""
+"""The phases of the walk: the run's variables, then libraries, then what nothing reaches."""
 
 from __future__ import annotations
 

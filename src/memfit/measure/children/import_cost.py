@@ -1,4 +1,4 @@
-"""What a Python process costs that only imports a run's libraries: measured once a version."""
+"""Measures the memory that importing a run's libraries takes, once a version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A memory group of the kernel for one run, where we may make one: the last line of a guard."""
+"""A control group with a memory limit for one run, where the system lets us make one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read what the kernel says about processes, without disturbing them."""
+"""Reads what the kernel says about processes, without disturbing them."""
 
 from __future__ import annotations
 

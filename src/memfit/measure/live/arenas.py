@@ -1,4 +1,4 @@
-"""Whose the malloc arenas of threads are: of the pool whose threads allocate there.
+"""Attributes malloc's arenas to the thread pools that allocate in them.
 
 A thread keeps the address of its arena among its own data, at the upper end of its stack.
 """

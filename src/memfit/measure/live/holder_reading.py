@@ -1,4 +1,4 @@
-"""Read a live tree and ask its processes who holds it, again where their answers do not fit.
+"""Reads a live tree and asks its processes who holds it, again where their answers do not fit.
 
 Telling takes seconds and a training goes on meanwhile, so that a reading is judged by what it
 leaves without a holder. Whoever asks brings the way in which memory is dealt out to holders.
@@ -14,7 +14,7 @@ from memfit.errors import UsageError
 from memfit.measure.kernel.process_memory import Span
 from memfit.measure.live import process_tree
 from memfit.measure.live.inside_view import look_inside
-from memfit.measure.live.listening import NO_ROLES
+from memfit.measure.live.listener_client import NO_ROLES
 from memfit.model import HeldReadings, Layer, ProcessView, Told
 from memfit.model.explanation import Dealt
 

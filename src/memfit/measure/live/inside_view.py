@@ -1,4 +1,4 @@
-"""Ask a process who holds its memory, and ask the kernel how much of that is there."""
+"""What a process tells of its holders, with what the kernel says is resident of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from memfit.measure.kernel.process_memory import ProcessMemory, cut
-from memfit.measure.live.listening import NO_ROLES, ask
+from memfit.measure.live.listener_client import NO_ROLES, ask
 from memfit.model import HeldArrays, HeldObjects, ProcessView, Repeated, Told
 from memfit.units import format_bytes
 

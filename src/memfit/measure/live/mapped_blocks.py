@@ -1,4 +1,4 @@
-"""Large blocks that malloc mapped by themselves, found from outside by what points to them."""
+"""Finds large blocks that malloc mapped on their own, by the pointers that lead to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Name every mapping of a process by its layer: libraries, heap, stacks, large blocks, shared."""
+"""Names every mapping of a process by its layer: libraries, heap, stacks, blocks, shared memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose C and C++ objects fill the heap: follow pointers from each library's data, from outside.
+"""Attributes heap blocks to the C and C++ libraries from whose data pointers lead to them.
 
 A block belongs to the library from whose data it is reached first, through other blocks or at once.
 What no library reaches belongs to Python and its arrays.

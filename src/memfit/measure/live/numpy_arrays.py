@@ -1,4 +1,4 @@
-"""Find numpy's arrays in a process, from outside.
+"""Finds numpy's arrays in a process, from outside.
 
 An array is a small Python object: how often it is held, its type, the place of its numbers, how
 many dimensions, and so on. The type lies in numpy's own data, so that arrays are known by it;

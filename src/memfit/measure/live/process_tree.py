@@ -1,4 +1,4 @@
-"""Read a live process tree from outside: each process by layer, its threads and its settings."""
+"""Reads a live process tree from outside: each process by layer, its threads and its settings."""
 
 from __future__ import annotations
 

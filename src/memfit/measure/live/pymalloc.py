@@ -1,4 +1,4 @@
-"""Find Python's own pools of small objects in a process, from outside.
+"""Finds Python's own pools of small objects in a process, from outside.
 
 CPython keeps objects of up to 512 bytes in pools of 16 KiB. Each pool begins with a header whose
 fields must agree with each other, so that a pool is recognised for certain, and tells how many of

@@ -1,4 +1,4 @@
-"""What a process has in one moment, as nearly as that can be read without stopping it."""
+"""Reads a process's mappings, heap and arrays in one moment, as nearly as that can be done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Record a running tree from outside and, with a limit, keep it below that."""
+"""Records a running tree from outside and, with a limit, keeps it below that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a process tree holds, often and at little cost.
+"""Samples the memory of a process tree, often and at little cost.
 
 Adding up PSS takes longer the more memory there is, so it is done seldom; in between, the change of
 the resident size, which the kernel keeps ready, is added to it.

@@ -1,4 +1,4 @@
-"""The cost of what stands around a training: envs, workers, evaluation and saving."""
+"""Measures what a run has beside its training: envs, workers, evaluation and saving."""
 
 from __future__ import annotations
 

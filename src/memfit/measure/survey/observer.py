@@ -1,4 +1,4 @@
-"""Peaks of a run that really trains, phase by phase, and how much of its arrays is resident."""
+"""Observes a run that really trains: peaks by phase, and how much of its arrays is resident."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replay sequences of allocations in a fork made before anything else disturbed malloc.
+"""Replays allocations in a fork that was made before anything else disturbed malloc.
 
 A recording leaves much free memory behind in malloc, which a replay would use up before it grows.
 So a process is forked while malloc is as the run's own process has it; it waits until the sequence

@@ -1,4 +1,4 @@
-"""Survey of a training that is about to begin: what it holds, and what its updates will add.
+"""Surveys a training that is about to begin: what it holds, and what its updates will add.
 
 Runs in the disposable child, where the training's objects are. The stages are small on purpose: a
 little collecting, one small update to see what first use costs, two recorded ones to learn the

@@ -1,4 +1,4 @@
-"""Ask a process that listens who holds its memory, and make one listen that does not yet."""
+"""Asks a listening process who holds its memory, and attaches a listener where there is none."""
 
 from __future__ import annotations
 
