@@ -103,21 +103,16 @@ class WholeWalk(Walk):
                 runs = is_run_file(code.co_filename)
                 called = f"{code.co_qualname.rpartition('.<locals>.')[2]}()"
                 for name, value in local_variables(step):
-                    if name in ("self", "cls"):
-                        roots = selves if runs else libraries
-                        if self.kinds[type(value)].role == "algorithm":
-                            roots = own
-                        roots.append((value, self.of_type(value)))
+                    if name in ("self", "cls"):  # what only its own methods name
+                        kind = self.kinds[type(value)]
+                        model = kind.role == "algorithm"
+                        roots = own if model else selves if runs else libraries
+                        roots.append((value, self.tree.top("model" if model else kind.name)))
                     else:
                         roots = own if runs else libraries
                         top = self.tree.top(called, kind="run")
                         roots.append((value, self.tree.child(top, f".{name}")))
         return own, selves, libraries
-
-    def of_type(self, value: Any) -> Node:
-        """What an object is called that only its own methods name."""
-        kind = self.kinds[type(value)]
-        return self.tree.top("model" if kind.role == "algorithm" else kind.name)
 
     def libraries(self) -> None:
         """Count what the modules of each package hold."""

@@ -22,11 +22,8 @@ class Group:
 
     def killed(self) -> int:
         """How many processes of the group the kernel has ended for want of memory."""
-        for name in ("memory.events", "memory.oom_control"):
-            killed = figure(self.path / name, "oom_kill ")
-            if killed is not None:
-                return killed
-        return 0
+        files = (self.path / "memory.events", self.path / "memory.oom_control")
+        return max(figure(file, "oom_kill ") or 0 for file in files)
 
     def remove(self) -> None:
         """Remove it; its processes have ended, or go back to where they were started."""

@@ -6,7 +6,7 @@ stopped, and no page of it is touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -111,17 +111,13 @@ def split(mapping: Mapping, cuts: Sequence[int], memory: ProcessMemory) -> list[
     weights = [memory.resident(*part) for part in parts] if memory.readable else []
     if not any(weights):  # it has changed since, or cannot be known
         weights = [b - a for a, b in parts]
-    return list(_shares(mapping, parts, weights))
-
-
-def _shares(mapping: Mapping, parts: Sequence[Span], weights: Sequence[int]) -> Iterator[Mapping]:
-    """Amounts dealt out by weight, so that they add up to the whole to the byte."""
-    total, before = sum(weights), 0
+    found, total, before = [], sum(weights), 0
     for (start, end), weight in zip(parts, weights, strict=True):
         after = before + weight
-        amounts = {
+        amounts = {  # which add up to the whole to the byte
             name: getattr(mapping, name) * after // total - getattr(mapping, name) * before // total
-            for name in ("rss", "pss", "private", "anonymous", "huge", "swap")
+            for name in _FIELDS.values()
         }
+        found.append(replace(mapping, start=start, end=end, **amounts))
         before = after
-        yield replace(mapping, start=start, end=end, **amounts)
+    return found

@@ -185,8 +185,7 @@ class TreeMemory:
 def tree_memory(pid: int) -> TreeMemory:
     """The memory of a process and all below it; of one that is gone, nothing."""
     main = rollup(pid)
-    below = [r for p in descendants(pid) if (r := rollup(p)) is not None]
-    readings = below if main is None else [main, *below]
+    readings = [r for r in (main, *map(rollup, descendants(pid))) if r is not None]
     return TreeMemory(
         pss=sum(r.pss for r in readings),
         outside=shared_outside(readings),

@@ -75,12 +75,13 @@ def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
     except OSError:
         raise _gone(pid) from None
     environment = proc.environment(pid)
+    up = time.clock_gettime(time.CLOCK_BOOTTIME)
     return ProcessView(
         pid=pid,
         parent=int(stat[1]),
         name=own[0].name if own else "",
         command=_command(pid),
-        seconds=_age(int(stat[19])),
+        seconds=max(0.0, up - int(stat[19]) / os.sysconf("SC_CLK_TCK")),
         rss=now.total.rss,
         pss=now.total.pss,
         private=sum(m.private for m in now.maps),
@@ -182,11 +183,6 @@ def _pools(own: Sequence[Thread], stacks: Sequence[Part]) -> list[ThreadPool]:
         )
         for pool, members in found.items()
     ]
-
-
-def _age(started: int) -> float:
-    """Seconds since a process started, from its ticks since the machine did."""
-    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK"))
 
 
 def _command(pid: int) -> str:

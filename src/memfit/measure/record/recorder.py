@@ -182,9 +182,8 @@ class Recorder:
         self._terminated = time.monotonic()
 
     def _killed_by_kernel(self) -> bool:
-        if self._group is not None and self._group.killed():
-            return True
-        return _oom_kills() > self._oom_before
+        in_group = self._group is not None and self._group.killed() > 0
+        return in_group or _oom_kills() > self._oom_before
 
     def _event(self, kind: EventKind, text: str, amount: int = 0) -> None:
         self.recording.event(

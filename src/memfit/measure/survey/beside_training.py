@@ -7,6 +7,7 @@ import os
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,9 @@ def with_beside(readings: Readings, beside: Beside, scratch: Path) -> Readings:
     if beside.evaluate is not None:
         found["evaluate_bytes"] = _growth(beside.evaluate)
     if beside.save is not None:
-        found["save_bytes"] = _save_bytes(beside.save, scratch)
+        found["save_bytes"] = max(
+            0, _spike(partial(beside.save, scratch, False))
+        )  # replay buffer apart
     if beside.saves_replay:
         found["pickled_copies"] = _pickled_copies(scratch)
     return replace(readings, **found)
@@ -89,11 +92,6 @@ def _growth(evaluate: Callable[[int, float], None]) -> int:
     evaluate(_EVALUATED_STEPS, _ENV_SECONDS)
     gc.collect()
     return max(0, meter.now() - before)
-
-
-def _save_bytes(save: Callable[[Path, bool], None], scratch: Path) -> int:
-    """The spike of one save of the model, replay buffer apart."""
-    return max(0, _spike(lambda: save(scratch, False)))
 
 
 def _pickled_copies(scratch: Path) -> int:
