@@ -35,10 +35,8 @@ def with_beside(readings: Readings, beside: Beside, scratch: Path) -> Readings:
         found["env_each"] = cost_of_one(beside.make_env)
     if beside.evaluate is not None:
         found["evaluate_bytes"] = _growth(beside.evaluate)
-    if beside.save is not None:
-        found["save_bytes"] = max(
-            0, _spike(partial(beside.save, scratch, False))
-        )  # replay buffer apart
+    if beside.save is not None:  # the replay buffer apart
+        found["save_bytes"] = max(0, _spike(partial(beside.save, scratch, False)))
     if beside.saves_replay:
         found["pickled_copies"] = _pickled_copies(scratch)
     return replace(readings, **found)
