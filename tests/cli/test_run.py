@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memfit.measure.live import listening
+from memfit.measure.live import listener_client
 
 SECONDS = 60.0
 RUN = (sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--")
@@ -185,7 +185,7 @@ def _listening_below(pid: int, holder: str) -> int:
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         for number in proc.descendants(pid):
-            found = listening.ask(number, duplicates=False, timeout=SECONDS)
+            found = listener_client.ask(number, duplicates=False, timeout=SECONDS)
             if found and any(row["holder"] == holder for row in found["python"]):
                 return number
         time.sleep(0.05)

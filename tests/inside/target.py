@@ -11,7 +11,7 @@ from typing import Any
 
 from memfit.libraries import all_roles
 from memfit.measure.children import launch
-from memfit.measure.live import listening
+from memfit.measure.live import listener_client
 
 READY = "ready"
 SECONDS = 150.0  # a busy machine is slow, which is no failure
@@ -59,7 +59,9 @@ class Target:
         return said
 
     def ask(self, *, duplicates: bool = False) -> Answer:
-        found = listening.ask(self.pid, duplicates=duplicates, timeout=SECONDS, roles=all_roles())
+        found = listener_client.ask(
+            self.pid, duplicates=duplicates, timeout=SECONDS, roles=all_roles()
+        )
         assert found is not None
         return Answer(found)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from memfit.errors import MemfitError, Unsupported, UsageError
-from memfit.measure.live import listening
+from memfit.measure.live import listener_client
 
 SECONDS = 30.0
 RUNS_FILES = """
@@ -55,10 +55,10 @@ def test_a_target_is_made_to_listen(
 
     monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert listening.ask(target.pid, duplicates=False, timeout=5) is None
-    listening.attach(target.pid)
-    listening.attach(target.pid)  # it listens: nothing is run a second time
-    answer = listening.ask(target.pid, duplicates=False, timeout=SECONDS)
+    assert listener_client.ask(target.pid, duplicates=False, timeout=5) is None
+    listener_client.attach(target.pid)
+    listener_client.attach(target.pid)  # it listens: nothing is run a second time
+    answer = listener_client.ask(target.pid, duplicates=False, timeout=SECONDS)
     assert answer is not None
     assert any(row["holder"] == "held" for row in answer["python"])
     assert len(scripts) == 1 and not scripts[0].exists()
@@ -89,7 +89,7 @@ def test_what_hinders_it_is_said(
     monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(expected, match=word):
-        listening.attach(target.pid)
+        listener_client.attach(target.pid)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -98,7 +98,7 @@ def test_a_python_without_the_call_says_what_to_do(
 ) -> None:
     monkeypatch.delattr(sys, "remote_exec", raising=False)
     with pytest.raises(Unsupported, match=r"3\.14.*memfit run"):
-        listening.attach(target.pid)
+        listener_client.attach(target.pid)
 
 
 def test_a_target_that_ends_meanwhile_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,4 +106,4 @@ def test_a_target_that_ends_meanwhile_is_told(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
     with pytest.raises(UsageError, match="ended"):
-        listening.attach(2**22 + 1)
+        listener_client.attach(2**22 + 1)

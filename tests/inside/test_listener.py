@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memfit.measure.children import launch
-from memfit.measure.live import listening
+from memfit.measure.live import listener_client
 from tests.inside.target import Target
 
 SECONDS = 30.0
@@ -80,16 +80,16 @@ def test_an_answer_that_nobody_waits_for_is_given_up(tmp_path: Path) -> None:
         for _ in range(12):
             with connected(target.pid) as client:
                 client.sendall(b'{"want": "holders"}\n')
-        assert json.loads(reply(target.pid, b'{"want": "alive"}\n'))["pid"] == target.pid
+        assert json.loads(reply(target.pid, b'{"want": "nothing"}\n'))["error"]
         target.end()
 
 
 def test_nobody_listens_in_a_process_that_was_not_asked_to() -> None:
     with subprocess.Popen(["sleep", "30"]) as process:
-        assert listening.ask(process.pid, duplicates=False, timeout=5) is None
-        assert not listening.listens(process.pid)
+        assert listener_client.ask(process.pid, duplicates=False, timeout=5) is None
+        assert not listener_client.listens(process.pid)
         process.kill()
-    assert listening.ask(2**22 + 1, duplicates=False, timeout=5) is None
+    assert listener_client.ask(2**22 + 1, duplicates=False, timeout=5) is None
 
 
 def test_children_by_fork_answer_for_themselves(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_children_by_fork_answer_for_themselves(tmp_path: Path) -> None:
     """
     with Target(script, tmp_path) as target:
         (number,) = Path(f"/proc/{target.pid}/task/{target.pid}/children").read_text().split()
-        child = listening.ask(int(number), duplicates=False, timeout=SECONDS)
+        child = listener_client.ask(int(number), duplicates=False, timeout=SECONDS)
         assert child is not None and child["pid"] == int(number)
         own = target.ask()
         target.end()
@@ -159,7 +159,7 @@ def test_a_daemon_that_closes_all_files_goes_on_and_answers(tmp_path: Path) -> N
     """
     with Target(script, tmp_path) as target:
         until = time.monotonic() + SECONDS
-        while listening.ask(target.pid, duplicates=False, timeout=5) is None:
+        while listener_client.ask(target.pid, duplicates=False, timeout=5) is None:
             assert time.monotonic() < until
         target.end()
 

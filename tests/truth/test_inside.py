@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memfit.measure.children import launch
-from memfit.measure.live import listening
+from memfit.measure.live import listener_client
 from tests.inside.target import SECONDS, Answer, Target
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(400)]
@@ -196,7 +196,7 @@ def test_questions_change_nothing(tmp_path: Path) -> None:
     asked = 0
     with Target(script, tmp_path) as target:
         while target.process.poll() is None:
-            found = listening.ask(target.pid, duplicates=asked % 2 == 0, timeout=SECONDS)
+            found = listener_client.ask(target.pid, duplicates=asked % 2 == 0, timeout=SECONDS)
             asked += found is not None
         out, err = target.process.communicate(timeout=SECONDS)
     assert target.process.returncode == 0 and err == ""
@@ -223,7 +223,7 @@ def test_tuples_that_are_being_made_are_left_alone(tmp_path: Path) -> None:
     asked = 0
     with Target(HALF_MADE, tmp_path) as target:
         while target.process.poll() is None:
-            asked += listening.ask(target.pid, duplicates=False, timeout=SECONDS) is not None
+            asked += listener_client.ask(target.pid, duplicates=False, timeout=SECONDS) is not None
         out, err = target.process.communicate(timeout=SECONDS)
     assert (out.strip(), err) == ("well", "")
     assert asked >= 3
@@ -253,7 +253,7 @@ def test_other_pythons_below_run_all_the_same(python: str, tmp_path: Path) -> No
     ) as process:
         assert process.stdout is not None
         version = tuple(int(part) for part in process.stdout.readline().split("."))
-        answer = listening.ask(process.pid, duplicates=True, timeout=SECONDS)
+        answer = listener_client.ask(process.pid, duplicates=True, timeout=SECONDS)
         _, err = process.communicate("\n", timeout=SECONDS)
     assert (process.returncode, err) == (0, "")
     if version < (3, 11):

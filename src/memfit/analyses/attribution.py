@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from memfit.model import (
     HeldArrays,
@@ -21,6 +21,7 @@ from memfit.model import (
     ProcessView,
     Told,
 )
+from memfit.model.explanation import Dealt
 
 # Layers that are dealt out; the others have their holder already: a library, a file, a thread.
 DEALT = (Layer.OBJECTS, Layer.HEAP, Layer.ARENAS, Layer.BLOCKS)
@@ -39,21 +40,6 @@ FREE_OBJECTS = "python.free"
 OTHER_OBJECTS = "python.unreached"
 FREE_HEAP = "malloc.free"
 IN_FLIGHT, ALL_TENSORS, ARRAYS = "torch.activations", "torch.tensors", "numpy.arrays"
-
-
-@dataclass(kw_only=True)
-class Dealt:
-    """One process dealt out: rows by holder, and the parts of layers that nobody claimed."""
-
-    holders: list[Holder] = field(default_factory=list)
-    left: list[Part] = field(default_factory=list)
-    named: int = 0
-    private: int = 0
-
-    @property
-    def unnamed(self) -> int:
-        """Private memory that has no holder's name."""
-        return max(0, self.private - self.named)
 
 
 def deal(view: ProcessView, told: Told | None) -> Dealt:

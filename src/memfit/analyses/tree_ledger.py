@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from memfit.analyses.attribution import DEALT, Dealt
+from memfit.analyses.attribution import DEALT
 from memfit.analyses.compare import changed
 from memfit.formulas.shared_rows import measured
 from memfit.model import (
@@ -21,6 +21,7 @@ from memfit.model import (
     Setting,
     const,
 )
+from memfit.model.explanation import Dealt
 
 # Rows of their own for so many libraries, files and blocks; the others are one row together.
 MOST_ROWS = 12

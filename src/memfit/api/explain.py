@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from memfit.analyses import tree_ledger
-from memfit.analyses.attribution import Dealt, deal
+from memfit.analyses.attribution import deal
 from memfit.errors import UsageError
 from memfit.libraries import all_roles
 from memfit.measure.kernel import limits
@@ -43,7 +43,7 @@ def explain(
         raise UsageError(f"{seconds:g} seconds are too few to see growth: give 1 or more")
     started = time.monotonic()
     if attach:
-        from memfit.measure.live.listening import attach as make_listen
+        from memfit.measure.live.listener_client import attach as make_listen
 
         process_tree.check_readable(pid)
         make_listen(pid)
@@ -76,7 +76,7 @@ def explain(
     )
 
 
-def _inside(reading: HolderReading[Dealt]) -> Inside | None:
+def _inside(reading: HolderReading) -> Inside | None:
     if not reading.told:
         return None
     told, dealt = list(reading.told.values()), list(reading.dealt.values())

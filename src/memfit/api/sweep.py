@@ -47,7 +47,7 @@ def sweep(
     from memfit.analyses.capacity import default_hardware, parse_hardware
     from memfit.analyses.line import fit, largest
     from memfit.measure.children import sandbox
-    from memfit.measure.children.sweep_cache import SweepCache
+    from memfit.measure.children.user_cache import SweepCache
     from memfit.measure.kernel import limits
     from memfit.measure.kernel.proc import outside_note
     from memfit.model import Limit

@@ -13,7 +13,7 @@ from memfit.errors import UsageError
 from memfit.measure.kernel import limits, proc
 from memfit.measure.live import process_tree
 from memfit.measure.record.recording import load
-from memfit.measure.record.sampling import Filling, Sampler
+from memfit.measure.record.sampling import Sampler
 from memfit.model import Frame, Ledger, Limit, Reading, Targets, Watched
 
 _ROWS_SHARE = 20  # reading rows takes at most this part of the time
@@ -57,7 +57,6 @@ class _Live:
         self.targets = targets
         self.limit = Limit.given(limit) or limits.memory_limit(pid=self.pids[0])
         self._samplers = {pid: Sampler(pid) for pid in self.pids}
-        self._filling = {pid: Filling(pid) for pid in self.pids}
         self._started = time.monotonic()
         self._readings: list[Reading] = []
         self._rows: tuple[tuple[str, int], ...] = ()
@@ -70,19 +69,18 @@ class _Live:
         alive = [pid for pid in self.pids if process_tree.is_alive(pid)]
         if alive and time.monotonic() >= self._next_rows:
             self._read_rows(alive)
-        samples = [self._samplers[pid].sample() for pid in alive]
-        for pid in alive:
-            self._filling[pid].look()
+        seconds = time.monotonic() - self._started
+        samples = [self._samplers[pid].sample(seconds) for pid in alive]
         total = sum(s.bytes for s in samples)
         if alive:
             self._readings.append(
                 Reading(
-                    seconds=time.monotonic() - self._started,
+                    seconds=seconds,
                     bytes=total,
                     processes=sum(s.processes for s in samples),
                     threads=sum(s.threads for s in samples),
-                    filling=sum(self._filling[pid].filled for pid in alive),
-                    room=sum(self._filling[pid].room for pid in alive),
+                    filling=sum(s.filling for s in samples),
+                    room=sum(s.room for s in samples),
                 )
             )
             del self._readings[:-_KEPT]

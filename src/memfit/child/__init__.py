@@ -1,1 +1,1 @@
-"""What stands around a user's code in the disposable child: confinement, hooks, failures."""
+"""What surrounds a user's code in the disposable child: confinement, hooks, failures."""

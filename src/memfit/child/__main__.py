@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from memfit.measure.children.ending import end_with_parent
+from memfit.measure.children.process_lifetime import end_with_parent
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Bounds of the child that the kernel holds it to: it writes in few folders.
+"""Confines the child to writing in few folders, by the kernel where that can be.
 
 Linux's Landlock needs no privilege and holds for C libraries and other programs too. Where the
 kernel has none (before 5.13, or hidden by a container), Python's own auditing refuses what it sees.
@@ -37,10 +37,10 @@ _CHANGES = {
 }
 
 
-def confine(folders: Sequence[str]) -> bool:
-    """Allow writing only beneath these folders; whether the kernel itself holds that."""
+def confine(folders: Sequence[str]) -> None:
+    """Allow writing only beneath these folders."""
     if _landlock(folders):
-        return True
+        return
     roots, changes = tuple(f"{os.path.realpath(folder)}/" for folder in folders), dict(_CHANGES)
 
     def refuse(event: str, args: tuple[Any, ...], writing: int = _OPENED_TO_WRITE) -> None:
@@ -53,7 +53,6 @@ def confine(folders: Sequence[str]) -> bool:
                 raise PermissionError(f"a plan changes no file: {full}")
 
     sys.addaudithook(refuse)
-    return False
 
 
 def _landlock(folders: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Whose failure an exception is, and how the target's own author would see it."""
+"""Turns an exception of the target into an answer: whose failure it is, and its traceback."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Keep a script that is being planned from changing any file but its own scratch.
+"""Keeps a script that is being planned from changing any file but its own scratch.
 
 What Python code writes, makes, moves or removes elsewhere is diverted to a shadow folder under the
 scratch folder: a file is copied there before it is changed, a removed one is noted as gone, and
 reading sees the shadow first. What goes around Python (C libraries, other programs) is refused by
-the kernel; see `memfit.sources.confine`.
+the kernel; see `memfit.child.confinement`.
 
 Every Python that the script starts loads this file by its path, so it stands alone.
 """

@@ -1,4 +1,4 @@
-"""Hooks on modules, put on as a script imports them: nothing is loaded that it does not load.
+"""Calls hooks when a script imports a module: nothing is loaded that it does not load.
 
 Libraries have hooks of their own; here are those that every run gets.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import math
 import mmap
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,12 +73,9 @@ def reserve_without_limit(numpy: ModuleType) -> None:
         except MemoryError as error:
             kind = numpy.dtype(dtype)
             dims = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
-            count = 1
-            for n in dims:
-                count *= n
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
             try:
-                memory = mmap.mmap(-1, count * kind.itemsize, flags=flags)
+                memory = mmap.mmap(-1, math.prod(dims) * kind.itemsize, flags=flags)
             except OSError:
                 raise error from None
             return numpy.frombuffer(memory, dtype=kind).reshape(dims, order=order)

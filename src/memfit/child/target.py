@@ -1,4 +1,4 @@
-"""A job's target in the child: run up to where it would learn, looked at there, and ended."""
+"""Runs a job's target up to where it would learn, surveys or rehearses it there, and ends."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from memfit.child.confinement import confine
 from memfit.child.failures import answer_to
 from memfit.child.file_shield import Shield
 from memfit.child.import_hooks import ImportHooks, reserve_without_limit
-from memfit.child.looking import look_at
-from memfit.errors import SpecError
+from memfit.errors import SpecError, Unsupported
+from memfit.formulas.array_bytes import scaled
 from memfit.libraries import all_libraries, library_of
 from memfit.measure.kernel.proc import PeakMeter
+from memfit.measure.survey.beside_training import with_beside
 from memfit.measure.survey.observer import Observer
+from memfit.measure.survey.rehearsal import Rehearsal
+from memfit.measure.survey.surveyor import Surveyor
+from memfit.model import Rehearsed
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
 from memfit.model.json_loader import to_json
-from memfit.model.training import Observed, SkipTraining, Training
+from memfit.model.training import Driven, Observed, SkipTraining, Training
 
 
 class Child:
@@ -105,7 +109,7 @@ class Child:
         stopped = self.meter.now()
         earlier = [skipped() for skipped in self.skipped]
         try:
-            found = look_at(training, self.job, stopped, self.scratch)
+            found = _look_at(training, self.job, stopped, self.scratch)
         except BaseException as error:  # noqa: BLE001 - whatever its own code raises is the answer
             self.answer(self._failed(error, training))
         self.answer(
@@ -140,3 +144,35 @@ class Child:
         found = self.observed()
         assert found is not None
         self.answer(found)
+
+
+def _look_at(training: Training, job: Job, stopped: int, scratch: Path) -> dict[str, Any]:
+    """The fields of an answer that tell what was found."""
+    if not isinstance(training, Driven):
+        raise Unsupported(f"{type(training).__name__} can be observed, but not driven")
+    if job.look is Look.SURVEY:
+        return _survey(training, stopped, scratch)
+    return _rehearse(training, job, scratch)
+
+
+def _survey(training: Driven, stopped: int, scratch: Path) -> dict[str, Any]:
+    """Facts and readings, from a little collecting and small updates."""
+    training.prepare()
+    spec = training.facts()
+    larger = {**spec.knobs, **scaled(spec, times=2)}
+    surveyor = Surveyor(training, stopped=stopped, knobs=spec.knobs, larger=larger)
+    readings = with_beside(surveyor.run(), training.beside(), scratch)
+    # Optimizers have their state now, and updates have shown how they go about.
+    return {"status": Status.SURVEYED, "spec": training.facts(), "readings": readings}
+
+
+def _rehearse(training: Driven, job: Job, scratch: Path) -> dict[str, Any]:
+    """Peaks at the scales that the job asks for, smallest first, or at the run's own size."""
+    training.prepare()
+    own = training.facts()
+    rehearsal = Rehearsal(training, scratch, job.seconds)
+    found = []
+    for scale in job.scales or (own.scale,):
+        moments = rehearsal.run({**own.knobs, **scale})
+        found.append(Rehearsed(knobs=dict(scale), moments=moments))
+    return {"status": Status.REHEARSED, "rehearsed": tuple(found)}

@@ -4,13 +4,11 @@ Standard library only, and nothing else of memfit: every Python below `memfit ru
 by their path, under the name `_memfit_inside`, whether memfit is installed there or not. numpy and
 torch are used where they are loaded already, never imported.
 
-A request is one line of JSON, `{"want": "holders", "duplicates": true, "seconds": 2.0, "roles":
-{"stable_baselines3.VecEnv": "vector env"}}`; `want` may
-also be `"pools"` (no walk) or `"alive"`. The answer is one JSON document:
+A request is one line of JSON, `{"want": "holders", "duplicates": true, "roles":
+{"stable_baselines3.VecEnv": "vector env"}}`. The answer is one JSON document:
 
     schema            1
     pid, python       who answers
-    libraries         version of numpy and of torch, where they are loaded
     arrays            rows, largest first; `holder` "the rest" sums what is beyond the 200 largest
         holder        path in the words of the run: "model.rollout_buffer.observations"
         nbytes        memory held, each byte once however many views there are

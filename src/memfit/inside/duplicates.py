@@ -1,4 +1,4 @@
-"""Memory that holds the same thing twice, or in more bits than it needs.
+"""Finds arrays that hold the same numbers twice, or in more bits than they need.
 
 Rows are sampled first, always the same ones; what a sample suggests is then compared in full while
 there is time, and otherwise told as a sample. Nothing is written, and no array is kept alive.
@@ -69,14 +69,8 @@ class _Search:
         return _Held(block, view) if plain and view.nbytes == block.nbytes else None
 
     def found(self, kind: str, holders: list[str], saved: float, evidence: str) -> None:
-        self.findings.append(
-            {
-                "kind": kind,
-                "holders": holders,
-                "saved_bytes": int(saved),
-                "evidence": evidence,
-            }
-        )
+        fields = {"kind": kind, "holders": holders, "evidence": evidence}
+        self.findings.append({**fields, "saved_bytes": int(saved)})
 
     def run(self) -> None:
         """Look at each block alone, then at pairs, the largest first."""
@@ -129,11 +123,19 @@ class _Search:
     def equal(self, a: Any, b: Any) -> int:
         """How many bytes were compared and are equal; 0 where one differs."""
         done = 0
-        while done < len(a) and not self.over:
-            if (a[done : done + _PIECE] != b[done : done + _PIECE]).any():
+        for part in self.pieces(a):
+            if (a[part] != b[part]).any():
                 return 0
-            done = min(len(a), done + _PIECE)
+            done = min(len(a), part.stop)
         return done
+
+    def pieces(self, values: Any) -> Iterator[slice]:
+        """Parts of an array one after the other, as long as there is time."""
+        step = _PIECE // values.itemsize
+        for begin in range(0, len(values), step):
+            if self.over:
+                return
+            yield slice(begin, begin + step)
 
     def shifted(self, one: _Held, two: _Held) -> bool:
         """Rows of one array that are the other's rows, one later: observations kept twice."""
@@ -142,7 +144,7 @@ class _Search:
         for now, later in ((one, two), (two, one)):
             alike = looked = 0
             for at in _filled(later.view):
-                ahead, copy = _cells(now.view, at + 1), _cells(later.view, at)
+                ahead, copy = _lines(now.view[at + 1]), _lines(later.view[at])
                 filled = (copy != 0).any(axis=1)
                 alike += int(((ahead == copy).all(axis=1) & filled).sum())
                 looked += int(filled.sum())
@@ -170,12 +172,9 @@ class _Search:
         at = next((i for i in _spread(len(small), 64) if small[i] != small[0]), None)
         if at is None:
             return
-        word, step = small[at], _PIECE // small.itemsize
-        for begin in range(0, len(large), step):
-            if self.over:
-                return
-            for hit in self.numpy.flatnonzero(large[begin : begin + step] == word)[:64]:
-                low = begin + int(hit) - at
+        for part in self.pieces(large):
+            for hit in self.numpy.flatnonzero(large[part] == small[at])[:64]:
+                low = part.start + int(hit) - at
                 if low < 0 or low + len(small) > len(large):
                     continue
                 if (large[low : low + len(small)] == small).all():
@@ -203,10 +202,10 @@ class _Search:
                 before, now = view[at], view[at + 1]
                 kept = _along(now, axis - 1, 0, size - step)
                 moved = _along(before, axis - 1, step, size)
-                cells, others = _flat(kept, axis), _flat(moved, axis)
+                cells, others = (_lines(part, envs=axis > 1) for part in (kept, moved))
                 # A picture that stands still repeats in place, which is no window.
                 still = _along(before, axis - 1, 0, size - step)
-                differs = (_flat(still, axis) != others).any(axis=1)
+                differs = (_lines(still, envs=axis > 1) != others).any(axis=1)
                 alike += int(((cells == others).all(axis=1) & differs).sum())
                 looked += int(differs.sum())
                 if looked >= 8 and not alike:
@@ -234,11 +233,11 @@ class _Search:
         for name in _NARROWER.get(str(flat.dtype), ()):
             if not self.fits(sample, name):
                 continue
-            done, step = 0, _PIECE // flat.itemsize
-            while done < len(flat) and not self.over:
-                if not self.fits(flat[done : done + step], name):
+            done = 0
+            for part in self.pieces(flat):
+                if not self.fits(flat[part], name):
                     break
-                done = min(len(flat), done + step)
+                done = min(len(flat), part.stop)
             if done < len(flat) and not self.over:
                 continue
             checked = "all" if done == len(flat) else f"all of {max(done, len(sample)):,} looked at"
@@ -265,12 +264,8 @@ def duplicates(blocks: ArrayBlocks, pace: Pace, *, seconds: float) -> list[dict[
     if "numpy" not in sys.modules:
         return []
     search = _Search(blocks, pace, seconds)
-    quiet = torch_quiet()
-    if quiet is None:
+    with torch_quiet():
         search.run()
-    else:
-        with quiet:
-            search.run()
     return sorted(search.findings, key=lambda f: (-f["saved_bytes"], f["holders"]))
 
 
@@ -289,20 +284,14 @@ def _filled(view: Any) -> list[int]:
     return [written[0] + at for at in _spread(written[-1] - written[0], _ROWS)]
 
 
-def _cells(view: Any, at: int) -> Any:
-    """The row of one step as one line for each environment."""
-    row = view[at]
-    return row.reshape(len(row), -1) if row.ndim > 1 else row.reshape(1, -1)
-
-
 def _along(row: Any, axis: int, begin: int, end: int) -> Any:
     """A stretch of a row along one of its axes, without a copy."""
     return row[(slice(None),) * axis + (slice(begin, end),)]
 
 
-def _flat(part: Any, axis: int) -> Any:
-    """A part of a row as one line for each environment, where environments have an axis."""
-    return part.reshape(len(part), -1) if axis > 1 and part.ndim > 1 else part.reshape(1, -1)
+def _lines(row: Any, *, envs: bool = True) -> Any:
+    """The row of one step as one line for each environment, where environments have an axis."""
+    return row.reshape(len(row), -1) if envs and row.ndim > 1 else row.reshape(1, -1)
 
 
 def _windows(shape: tuple[int, ...]) -> Iterator[tuple[int, int]]:

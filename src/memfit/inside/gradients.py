@@ -1,4 +1,4 @@
-"""Where tensors have their gradients, without asking torch for them.
+"""Finds the gradients of tensors in memory, without asking torch for them.
 
 To give up a gradient (`p.grad = None`, so `zero_grad()`), torch first frees it, with the
 interpreter's lock let go of, and forgets it afterwards. Another thread that asks for it then gets

@@ -1,4 +1,4 @@
-"""Who holds the memory: the walk's findings as rows."""
+"""Sums up what the walk found, in one row for each holder."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class Row:
         return found
 
 
-def array_rows(sweep: WholeWalk) -> list[dict[str, Any]]:
+def array_rows(walk: WholeWalk) -> list[dict[str, Any]]:
     """Arrays and tensors by holder, largest first."""
-    whole = sweep.blocks.settle()
+    whole = walk.blocks.settle()
     on_cpu = [block for block in whole if block.device == "cpu"]
     starts = [block.start for block in on_cpu]
     totals: collections.Counter[str] = collections.Counter()
@@ -81,7 +81,7 @@ def array_rows(sweep: WholeWalk) -> list[dict[str, Any]]:
     def row(node: Node, library: str, device: str, kind: str = "") -> Row:
         path = node.path()
         if totals[path] < _APART:
-            path = node.any_path()
+            path = node.path(numbered=False)
         if node.kind != "run":
             path = _OUTSIDE[node.kind].format(path)
         key = (path, library, device + kind)
@@ -91,10 +91,10 @@ def array_rows(sweep: WholeWalk) -> list[dict[str, Any]]:
 
     for block in whole:
         row(block.node, block.library, block.device, block.memory).add(block)
-    for node in sweep.tree.all():
+    for node in walk.tree.all():
         sums = node.small_arrays
         if isinstance(sums, Small):
-            sweep.blocks.without_views(sums, on_cpu, starts)
+            walk.blocks.without_views(sums, on_cpu, starts)
             if sums.count > 0:
                 row(node, sums.library, sums.device, "own").add_small(sums)
     found = sorted(rows.values(), key=lambda r: (-r.nbytes, r.holder))
@@ -124,47 +124,46 @@ def _merged(extents: list[tuple[int, int]]) -> list[list[int]]:
     return found
 
 
-def python_rows(sweep: WholeWalk) -> list[dict[str, Any]]:
-    """Python objects by holder, largest first; what is small counts for the holder above."""
-    nodes = sweep.tree.all()
-    sums = {id(node): [node.small, node.large, node.objects, node.elements] for node in nodes}
-    rows: list[dict[str, Any]] = []
-    other = [0, 0, 0, 0]
-    for node in reversed(nodes):
-        own = sums[id(node)]
-        if not own[2]:
-            continue
-        folds = own[0] + own[1] < _FOLD or ANY in (node.step, "" if not node.indexed else ANY)
+def python_rows(walk: WholeWalk) -> list[dict[str, Any]]:
+    """Python objects by holder, largest first; what is small counts for the holder above.
+
+    That is added up in the tree itself, which is of no more use afterwards.
+    """
+    found: list[Node] = []
+    other = Node(_OTHER, None)
+    for node in reversed(walk.tree.all()):
+        folds = node.small + node.large < _FOLD or node.step == ANY or node.indexed
         if folds and node.parent is not None:
-            above = sums[id(node.parent)]
-            for at in range(3):
-                above[at] += own[at]
-            continue
-        if folds and node.kind == "run":
-            for at in range(3):
-                other[at] += own[at]
-            continue
-        rows.append(_python_row(node.path(), node.kind, own))
-    if other[2]:
-        rows.append(_python_row(_OTHER, "run", other))
-    rows.sort(key=lambda r: (-r["nbytes"], r["holder"]))
-    rest = rows[_MOST_ROWS:]
-    if rest:
-        sums_of = [sum(r[name] for r in rest) for name in ("small_bytes", "large_bytes", "objects")]
-        rows[_MOST_ROWS:] = [_python_row(_REST, "run", [*sums_of, 0])]
-    return rows
+            _fold(node, node.parent)
+        elif folds and node.kind == "run":
+            _fold(node, other)
+        else:
+            found.append(node)
+    found = [node for node in (*found, other) if node.objects]
+    found.sort(key=lambda node: (-node.small - node.large, node.path()))
+    if len(found) > _MOST_ROWS:
+        rest = Node(_REST, None)
+        for node in found[_MOST_ROWS:]:
+            _fold(node, rest)
+        found[_MOST_ROWS:] = [rest]
+    return [_python_row(node) for node in found]
 
 
-def _python_row(holder: str, kind: str, own: list[int]) -> dict[str, Any]:
-    small, large, objects, elements = own
+def _fold(node: Node, into: Node) -> None:
+    into.small += node.small
+    into.large += node.large
+    into.objects += node.objects
+
+
+def _python_row(node: Node) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "holder": holder,
-        "kind": kind,
-        "nbytes": small + large,
-        "small_bytes": small,
-        "large_bytes": large,
-        "objects": objects,
+        "holder": node.path(),
+        "kind": node.kind,
+        "nbytes": node.small + node.large,
+        "small_bytes": node.small,
+        "large_bytes": node.large,
+        "objects": node.objects,
     }
-    if elements:
-        found["elements"] = elements
+    if node.elements:
+        found["elements"] = node.elements
     return found

@@ -1,4 +1,4 @@
-"""Answer questions about this process's memory, for whoever may look at it, until it ends.
+"""Answers questions about this process's memory, for whoever may look at it, until it ends.
 
 A thread waits at an abstract Unix socket, `\\0memfit.<pid>`, which leaves no file. Until somebody
 asks it costs one sleeping thread; what an answer needs is loaded by the first question.
@@ -108,9 +108,9 @@ class _Listener:
         waiting = select.poll()
         waiting.register(server.fileno(), select.POLLIN)
         waiting.register(self.wake, select.POLLIN)
-        while not self.stopping:
+        while True:
             waiting.poll()
-            if self.told_to_stop() or self.files() != self.known:
+            if self.stopping or self.files() != self.known:
                 return
             try:
                 number, _ = server._accept()  # type: ignore[attr-defined]
@@ -125,9 +125,6 @@ class _Listener:
                 pass
             finally:
                 client.close()
-
-    def told_to_stop(self) -> bool:
-        return self.stopping
 
     def answer(self, client: _socket.socket) -> None:
         """Read one request and write its answer."""

@@ -1,4 +1,4 @@
-"""Whose a module is: the run's own code, or a library's."""
+"""Tells which package a module is of, and whether that is the run's own code."""
 
 from __future__ import annotations
 

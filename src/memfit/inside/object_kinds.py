@@ -1,4 +1,4 @@
-"""What sort of thing an object is, told by its type alone: no code of the target is run."""
+"""Classifies objects by their type alone: no code of the target is run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 _mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
-_names: Callable[[type], Any] = type.__dict__["__dict__"].__get__
+own_names: Callable[[type], Any] = type.__dict__["__dict__"].__get__
 _flags: Callable[[type], int] = type.__dict__["__flags__"].__get__
 _name: Callable[[type], str] = type.__dict__["__name__"].__get__
-variables_of: Callable[[Any], dict[str, Any]] = _names(types.ModuleType)["__dict__"].__get__
+variables_of: Callable[[Any], dict[str, Any]] = own_names(types.ModuleType)["__dict__"].__get__
 
 _HAVE_GC = 1 << 14
 _MANAGED = (1 << 3) | (1 << 4)  # a dictionary or weak references stand before the object
@@ -100,22 +100,15 @@ def loaded(module: str, path: str) -> Any:
 
 def package_of(kind: type) -> str:
     """The package in which a class was written."""
-    module = _names(kind).get("__module__")
-    if type(module) is not str:
-        # A class of C code says it in its name.
-        module = kind.__module__ if type(kind) is type else ""
+    # A class of C code says it in its name.
+    module = module_of(kind) or (kind.__module__ if type(kind) is type else "")
     return module.partition(".")[0] if type(module) is str else ""
 
 
 def module_of(kind: type) -> str:
     """The module in which a class was written."""
-    module = _names(kind).get("__module__")
+    module = own_names(kind).get("__module__")
     return module if type(module) is str else ""
-
-
-def own_names(kind: type) -> Any:
-    """A class's own dictionary."""
-    return _names(kind)
 
 
 def slots_of(kind: type) -> dict[str, Any]:
@@ -123,7 +116,7 @@ def slots_of(kind: type) -> dict[str, Any]:
     return {
         name: found
         for ancestor in reversed(_mro(kind))
-        for name, found in list(_names(ancestor).items())
+        for name, found in list(own_names(ancestor).items())
         if type(found) is types.MemberDescriptorType and type(name) is str
     }
 
@@ -131,7 +124,7 @@ def slots_of(kind: type) -> dict[str, Any]:
 def instance_dict(thing: object) -> dict[str, Any] | None:
     """The dictionary of an object's attributes, read past whatever its class defines."""
     for ancestor in _mro(type(thing)):
-        found = _names(ancestor).get("__dict__")
+        found = own_names(ancestor).get("__dict__")
         if type(found) is types.GetSetDescriptorType:
             try:
                 attributes = found.__get__(thing)
@@ -144,7 +137,7 @@ def instance_dict(thing: object) -> dict[str, Any] | None:
 def _sizer(ancestors: tuple[type, ...]) -> Callable[[object], int]:
     """The nearest `__sizeof__` that is C code."""
     for ancestor in ancestors:
-        found = _names(ancestor).get("__sizeof__")
+        found = own_names(ancestor).get("__sizeof__")
         if type(found) is types.MethodDescriptorType:
             return found
     return object.__sizeof__
@@ -154,11 +147,9 @@ def _form(kind: type, ancestors: tuple[type, ...], arrays: dict[str, Any]) -> st
     """How to look inside."""
     if kind in _LEAVES:
         return "leaf"
-    for form in (*DATA, "storage"):
+    for form in (*DATA, "storage", "scalar"):
         if arrays.get(form) in ancestors:
-            return "leaf" if form == "storage" else form
-    if arrays.get("scalar") in ancestors:
-        return "leaf"
+            return form if form in DATA else "leaf"
     for base, form in _FORMS:
         if base in ancestors:
             return form
@@ -186,9 +177,7 @@ _FORMS: tuple[tuple[type, str], ...] = (
 
 def _role(ancestors: tuple[type, ...], roles: dict[str, str]) -> str:
     for ancestor in ancestors:
-        module = _names(ancestor).get("__module__")
-        if type(module) is str:
-            role = roles.get(f"{module.partition('.')[0]}.{_name(ancestor)}")
-            if role:
-                return role
+        role = roles.get(f"{module_of(ancestor).partition('.')[0]}.{_name(ancestor)}")
+        if role:
+            return role
     return ""

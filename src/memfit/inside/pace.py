@@ -1,4 +1,4 @@
-"""Work in small pieces, so that the target's own threads get the interpreter in between."""
+"""Paces the walk: works in small pieces, so that the target's own threads run in between."""
 
 from __future__ import annotations
 
@@ -39,13 +39,9 @@ class Pace:
         if self.stop():
             raise Interrupted
 
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self.began
-
     def report(self) -> dict[str, float]:
         return {
-            "seconds": round(self.seconds, 6),
+            "seconds": round(time.perf_counter() - self.began, 6),
             "cpu_seconds": round(time.thread_time() - self.cpu, 6),
             "longest_hold_seconds": round(max(self.longest, time.thread_time() - self.held), 6),
         }

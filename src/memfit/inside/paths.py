@@ -1,4 +1,4 @@
-"""Names of holders: a tree of steps from the run's variables, and how a way through it reads."""
+"""Names holders by their path from the run's variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Node:
     """One place in the tree, and what is held there."""
 
     __slots__ = (
-        *("blocks", "children", "depth", "elements", "indexed", "kind", "large", "layouts"),
+        *("children", "depth", "elements", "indexed", "kind", "large", "layouts"),
         *("name", "objects", "parent", "small", "small_arrays", "step"),
     )
 
@@ -27,24 +27,17 @@ class Node:
         self.name = ""  # what stands for the whole way up to here, where something does
         self.indexed = False  # the step is a number of a short list
         self.small = self.large = self.objects = self.elements = 0
-        self.blocks: list[object] = []
         self.small_arrays: object = None
 
-    def path(self) -> str:
-        """The way from the top, as a reader would write it."""
-        steps: list[str] = []
-        node: Node | None = self
-        while node is not None:
-            steps.append(node.name or node.step)
-            node = None if node.name else node.parent
-        return "".join(reversed(steps)).lstrip(".")
+    def path(self, *, numbered: bool = True) -> str:
+        """The way from the top, as a reader would write it.
 
-    def any_path(self) -> str:
-        """The same with every number of a list as `[*]`, for grouping what is small."""
+        Without numbers, `[*]` stands for those of lists, for grouping what is small.
+        """
         steps: list[str] = []
         node: Node | None = self
         while node is not None:
-            steps.append(node.name or (ANY if node.indexed else node.step))
+            steps.append(node.name or (node.step if numbered or not node.indexed else ANY))
             node = None if node.name else node.parent
         return "".join(reversed(steps)).lstrip(".")
 
@@ -96,8 +89,3 @@ def key(name: object, *, among: int) -> str:
     if (type(name) is str and among <= 256) or (type(name) is int and among <= 8):
         return f"[{name!r}]"[:60]
     return ANY
-
-
-def index(at: int, *, among: int) -> str:
-    """The step to a list's element: by number where they are few."""
-    return f"[{at}]" if among <= 8 else ANY

@@ -1,11 +1,9 @@
-"""What the allocators say of themselves: malloc, Python's own, and torch's on devices."""
+"""Figures of the allocators: malloc, pymalloc, and torch's on devices."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
-
-from .object_kinds import loaded  # noqa: TID252 - also loaded by path, under another name
 
 _OTHERS = ("jemalloc", "tcmalloc", "mimalloc")
 
@@ -18,10 +16,8 @@ def pools() -> dict[str, Any]:
     that the arenas have from the kernel. pymalloc: `blocks` given out. torch: for each device,
     `allocated_bytes` and `reserved_bytes`.
     """
-    found: dict[str, Any] = {"pymalloc": {"blocks": sys.getallocatedblocks()}}
-    found["malloc"] = _malloc()
-    found["torch"] = _torch()
-    return found
+    pymalloc = {"blocks": sys.getallocatedblocks()}
+    return {"pymalloc": pymalloc, "malloc": _malloc(), "torch": _torch()}
 
 
 def _malloc() -> dict[str, Any]:
@@ -76,9 +72,3 @@ def _torch() -> dict[str, Any]:
     except Exception:  # noqa: BLE001 - a device that does not answer is not told
         return found
     return found
-
-
-def versions() -> dict[str, str]:
-    """The libraries that hold arrays, where the target has loaded them."""
-    found = {name: loaded(name, "__version__") for name in ("numpy", "torch")}
-    return {name: str(version) for name, version in found.items() if version is not None}

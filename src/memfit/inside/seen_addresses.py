@@ -1,4 +1,4 @@
-"""Which addresses were seen: a byte for every 16 of memory, in small pieces.
+"""A set of addresses: a byte for every 16 of memory, in small pieces.
 
 A set of numbers would take ten times as much, in the process whose memory is being explained. The
 pieces are mapped, not allocated, so that nothing of them stays with the target's allocator.

@@ -1,4 +1,4 @@
-"""The walk over everything that Python holds, from the run's own variables to what C code keeps.
+"""Walks over everything that Python holds, and counts each object for its holder.
 
 Nothing of the target is called: attributes are read from where they are stored, containers by the
 methods of the built-in types, everything else by what the garbage collector knows.
@@ -14,7 +14,7 @@ from typing import Any
 from . import paths  # noqa: TID252 - also loaded by path, under another name
 from .array_blocks import ArrayBlocks  # noqa: TID252
 from .local_variables import local_variables  # noqa: TID252
-from .module_owners import homes  # noqa: TID252
+from .module_owners import Home, homes  # noqa: TID252
 from .object_kinds import DATA, Kinds, ObjectKind, instance_dict, module_of, own_names, slots_of  # noqa: TID252
 from .pace import Pace  # noqa: TID252
 from .paths import Node, Tree  # noqa: TID252
@@ -85,12 +85,17 @@ class Walk:
 
     def is_runs(self, thing: Any, form: str) -> bool:
         """Whether a function or class is the run's own; closures may hold the run's data."""
+        home = self.home(thing, form)
         if form == "function":
-            home = self.homes.get(id(thing.__globals__))
             return home is None or home.run or thing.__closure__ is not None
-        module = sys.modules.get(module_of(thing))
-        home = self.homes.get(id(module.__dict__)) if type(module) is types.ModuleType else None
         return home is not None and home.run
+
+    def home(self, thing: Any, form: str) -> Home | None:
+        """The module of a function or class, where that is loaded."""
+        if form == "function":
+            return self.homes.get(id(thing.__globals__))
+        module = sys.modules.get(module_of(thing))
+        return self.homes.get(id(module.__dict__)) if type(module) is types.ModuleType else None
 
     def levels(self, level: Queue, *later_roots: Queue) -> None:
         """Breadth first, so that the shortest way to a thing names it."""
@@ -140,7 +145,8 @@ class Walk:
             elif form == "class":
                 self.attributes(own_names(thing), node, kind, out)
             elif form == "code":
-                self.code(thing, node, out)
+                for value in code_parts(thing):
+                    self.enter(value, node, out)
             elif form == "generator":
                 self.generator(thing, node, out)
             elif form == "object":
@@ -170,8 +176,7 @@ class Walk:
                 self.enter(value, self.tree.child(node, paths.attribute(name)), out)
         elif among <= 8:
             for at, value in enumerate(base.__getitem__(thing, slice(None))):
-                step = paths.index(at, among=among)
-                self.enter(value, self.tree.child(node, step, indexed=True), out)
+                self.enter(value, self.tree.child(node, f"[{at}]", indexed=True), out)
         else:
             for at in range(0, among, _PART):
                 part = base.__getitem__(thing, slice(at, at + _PART))
@@ -201,7 +206,7 @@ class Walk:
         self.nested -= 1
 
     def function(self, thing: types.FunctionType, node: Node, out: Queue) -> None:
-        home = self.homes.get(id(thing.__globals__))
+        home = self.home(thing, "function")
         names = thing.__code__.co_freevars
         for name, cell in zip(names, thing.__closure__ or (), strict=False):
             if self.seen.add(id(cell)):
@@ -214,10 +219,6 @@ class Walk:
         if home is None or home.run:
             inner.append(thing.__code__)
         for value in inner:
-            self.enter(value, node, out)
-
-    def code(self, thing: types.CodeType, node: Node, out: Queue) -> None:
-        for value in code_parts(thing):
             self.enter(value, node, out)
 
     def generator(self, thing: Any, node: Node, out: Queue) -> None:

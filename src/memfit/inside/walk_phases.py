@@ -1,21 +1,19 @@
-"""From the run's variables over the libraries to what nothing reaches: the phases of the walk."""
+"""The phases of the walk: the run's variables, then libraries, then what nothing reaches."""
 
 from __future__ import annotations
 
 import _thread
-import contextlib
 import functools
 import gc
 import itertools
 import operator
 import sys
-import types
 from typing import Any
 
 from .array_blocks import torch_quiet  # noqa: TID252 - also loaded by path, under another name
 from .local_variables import local_variables  # noqa: TID252
 from .module_owners import PYTHON, Home, is_run_file  # noqa: TID252
-from .object_kinds import DATA, own_names, package_of, variables_of  # noqa: TID252
+from .object_kinds import DATA, package_of, variables_of  # noqa: TID252
 from .pace import Pace  # noqa: TID252
 from .paths import Node  # noqa: TID252
 from .seen_addresses import MASK, PIECE  # noqa: TID252
@@ -38,7 +36,7 @@ class WholeWalk(Walk):
 
     def run(self) -> None:
         """Find everything."""
-        with torch_quiet() or contextlib.nullcontext():
+        with torch_quiet():
             self.know_shared()
             calls, selves, library_calls = self.calls()
             code: Queue = []
@@ -105,21 +103,16 @@ class WholeWalk(Walk):
                 runs = is_run_file(code.co_filename)
                 called = f"{code.co_qualname.rpartition('.<locals>.')[2]}()"
                 for name, value in local_variables(step):
-                    if name in ("self", "cls"):
-                        roots = selves if runs else libraries
-                        if self.kinds[type(value)].role == "algorithm":
-                            roots = own
-                        roots.append((value, self.of_type(value)))
+                    if name in ("self", "cls"):  # what only its own methods name
+                        kind = self.kinds[type(value)]
+                        model = kind.role == "algorithm"
+                        roots = own if model else selves if runs else libraries
+                        roots.append((value, self.tree.top("model" if model else kind.name)))
                     else:
                         roots = own if runs else libraries
                         top = self.tree.top(called, kind="run")
                         roots.append((value, self.tree.child(top, f".{name}")))
         return own, selves, libraries
-
-    def of_type(self, value: Any) -> Node:
-        """What an object is called that only its own methods name."""
-        kind = self.kinds[type(value)]
-        return self.tree.top("model" if kind.role == "algorithm" else kind.name)
 
     def libraries(self) -> None:
         """Count what the modules of each package hold."""
@@ -192,18 +185,11 @@ class WholeWalk(Walk):
 
     def package(self, thing: Any, form: str) -> str:
         """The package of a function, class or module; nothing where it cannot be told."""
-        if form == "function":
-            home = self.homes.get(id(thing.__globals__))
-            return home.package if home is not None else ""
         if form == "module":
             name = variables_of(thing).get("__name__")
             return Home(name, thing).package if type(name) is str else ""
-        name = own_names(thing).get("__module__")
-        module = sys.modules.get(name) if type(name) is str else None
-        if type(module) is types.ModuleType:
-            home = self.homes.get(id(module.__dict__))
-            return home.package if home is not None else ""
-        return ""
+        home = self.home(thing, form)
+        return home.package if home is not None else ""
 
     def unreached(self) -> None:
         """Count what only the collector knows: held by C code alone, or waiting to be collected."""
@@ -239,7 +225,7 @@ class WholeWalk(Walk):
         """Let go of everything at once: the target may never collect cycles."""
         for node in self.tree.all():
             node.parent = None
-            node.blocks, node.small_arrays = [], None
+            node.small_arrays = None
             node.layouts = {}
             node.children = {}
 

@@ -189,6 +189,21 @@ class Holder:
     pid: int = 0
 
 
+@dataclass(kw_only=True)
+class Dealt:
+    """One process dealt out: rows by holder, and the parts of layers that nobody claimed."""
+
+    holders: list[Holder] = field(default_factory=list)
+    left: list[Part] = field(default_factory=list)
+    named: int = 0
+    private: int = 0
+
+    @property
+    def unnamed(self) -> int:
+        """Private memory that has no holder's name."""
+        return max(0, self.private - self.named)
+
+
 @dataclass(frozen=True, kw_only=True)
 class HeldReadings:
     """The readings of one process, in turn: its private memory, and what of it had a holder.

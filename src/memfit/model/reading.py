@@ -13,6 +13,12 @@ class Slope:
     fixed: int
     per_unit: int
 
+    @classmethod
+    def through(cls, low: int, high: int, at_low: int, at_high: int) -> Slope:
+        """The line through two points; level where they are one."""
+        per_unit = (at_high - at_low) // (high - low) if high > low else 0
+        return cls(fixed=at_low - per_unit * low, per_unit=per_unit)
+
     def at(self, unit: int) -> int:
         return self.fixed + self.per_unit * unit
 

@@ -59,7 +59,7 @@ class Guard:
 
     def _look(self) -> None:
         own = os.getpid()
-        self.now_bytes = proc.tree_pss(own)
+        self.now_bytes = proc.tree_memory(own).pss
         # The kernel remembers this process's own spikes, however short.
         self.peak_bytes = max(self.peak_bytes, self.now_bytes, proc.high_water(own))
 

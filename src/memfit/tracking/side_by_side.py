@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from memfit.measure.children.ending import end_tree, end_with_parent
+from memfit.measure.children.process_lifetime import end_tree, end_with_parent
 from memfit.measure.kernel import proc
 
 __all__ = ["Held", "end_with_parent", "end_with_workers", "held", "memory_of", "together", "tree"]

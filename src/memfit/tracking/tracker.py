@@ -53,7 +53,7 @@ class Tracker:
 
     def memory_bytes(self) -> int:
         """What this process and all below it hold now (PSS)."""
-        amount = proc.tree_pss(os.getpid())
+        amount = proc.tree_memory(os.getpid()).pss
         self.peak_bytes = max(self.peak_bytes, amount)
         return amount
 

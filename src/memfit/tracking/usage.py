@@ -9,7 +9,7 @@ from memfit.measure.kernel import proc
 
 def tree_bytes(pid: int | None = None) -> int:
     """What a process and all below it hold now, as the sum of PSS; this process by default."""
-    return proc.tree_pss(os.getpid() if pid is None else pid)
+    return proc.tree_memory(os.getpid() if pid is None else pid).pss
 
 
 def peak_bytes(pid: int | None = None) -> int:

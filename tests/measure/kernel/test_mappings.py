@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memfit.measure.kernel.elf import zeroed_bytes
-from memfit.measure.kernel.mappings import Mapping, Pagemap, Span, apart, mappings, nameless, split
+from memfit.measure.kernel.mappings import Mapping, apart, mappings, nameless, split
 from memfit.measure.kernel.proc import PAGE, rollup
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
 
 
 def own_block(pages: int, touched: int) -> tuple[mmap.mmap, int]:
@@ -26,13 +27,11 @@ def test_a_block_of_our_own_is_found_with_what_is_filled() -> None:
     block, address = own_block(64, 24)
     found = next(m for m in mappings(os.getpid()) if m.holds(address))
     assert found.nameless and found.writable and not found.forbidden
-    pages = Pagemap(os.getpid())
-    try:
-        assert pages.resident(address, address + 64 * PAGE) == 24 * PAGE
-        assert list(pages.present(address, address + 64 * PAGE)) == [(address, address + 24 * PAGE)]
-        assert pages.resident(address + 10, address + 20) == 10
-    finally:
-        pages.close()
+    end, filled = address + 64 * PAGE, address + 24 * PAGE
+    with ProcessMemory(os.getpid()) as memory:
+        assert memory.resident(address, end) == 24 * PAGE
+        assert list(memory.present(address, end)) == [(address, filled)]
+        assert memory.resident(address + 10, address + 20) == 10
     assert len(block) == 64 * PAGE
 
 
@@ -59,7 +58,7 @@ def test_what_only_one_of_two_has(some: list[Span], others: list[Span]) -> None:
 
 
 class Nothing:
-    """A pagemap that the kernel does not show."""
+    """Memory that the kernel does not show."""
 
     readable = False
 

@@ -41,10 +41,10 @@ def child(program: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
 
 def test_touched_memory_is_seen_and_reserved_memory_is_not() -> None:
     with child("pass") as bare, child("held = bytearray(b'x' * (64 << 20))") as touched:
-        difference = proc.tree_bytes(touched.pid) - proc.tree_bytes(bare.pid)
+        difference = proc.tree_memory(touched.pid).alone - proc.tree_memory(bare.pid).alone
         assert abs(difference - 64 * MIB) < 2 * MIB
     with child("import mmap; held = mmap.mmap(-1, 1 << 34, flags=2 | 32 | 0x4000)") as reserved:
-        assert proc.tree_bytes(reserved.pid) < 40 * MIB
+        assert proc.tree_memory(reserved.pid).alone < 40 * MIB
 
 
 def test_pages_shared_by_a_fork_count_once() -> None:
@@ -59,7 +59,7 @@ def test_pages_shared_by_a_fork_count_once() -> None:
     with child(program) as process:
         below = proc.descendants(process.pid)
         assert len(below) == 3
-        total = proc.tree_bytes(process.pid)
+        total = proc.tree_memory(process.pid).alone
         single = proc.rollup(process.pid)
         assert single is not None
         assert 64 * MIB < total < 64 * MIB + 40 * MIB
@@ -83,7 +83,7 @@ def test_shared_memory_counts_once() -> None:
     )
     with child("pass") as bare, child(program) as process:
         below = proc.descendants(process.pid)
-        more = proc.tree_bytes(process.pid) - proc.tree_bytes(bare.pid)
+        more = proc.tree_memory(process.pid).alone - proc.tree_memory(bare.pid).alone
         shared = [r.rss_shmem for p in below if (r := proc.rollup(p))]
         for pid in below:
             os.kill(pid, 9)
@@ -166,7 +166,7 @@ def test_a_process_that_is_gone_reads_as_none() -> None:
         pid = process.pid
     assert proc.rollup(pid) is None
     assert proc.descendants(pid) == []
-    assert proc.tree_bytes(pid) == 0
+    assert proc.tree_memory(pid).alone == 0
 
 
 def test_marked_processes_are_found_by_their_environment() -> None:

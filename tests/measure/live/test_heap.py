@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from memfit.measure.kernel.mappings import Mapping, Pagemap
+from memfit.measure.kernel.mappings import Mapping
 from memfit.measure.kernel.proc import PAGE
 from memfit.measure.kernel.process_memory import ProcessMemory
 from memfit.measure.live.heap import HeapBlocks, HeapCopy, copy_main, copy_of
@@ -119,11 +119,8 @@ def block() -> Iterator[int]:
 
 
 def copied(span: tuple[int, int], numbers: Sequence[tuple[int, int]] = ()) -> HeapCopy:
-    pages = Pagemap(os.getpid())
     with ProcessMemory(os.getpid()) as memory:
-        copy = copy_of(span, pages, memory, numbers)
-    pages.close()
-    return copy
+        return copy_of(span, memory, numbers)
 
 
 def first_bytes(copy: HeapCopy) -> list[int]:
@@ -159,12 +156,10 @@ def test_the_main_heap_is_all_its_mappings(block: int) -> None:
         mapping(block + 2 * PAGE, block + 6 * PAGE, "[heap]"),
         mapping(block + 6 * PAGE, block + 8 * PAGE, ""),
     ]
-    pages = Pagemap(os.getpid())
     with ProcessMemory(os.getpid()) as memory:
-        found = copy_main(maps, pages, memory)
+        found = copy_main(maps, memory)
         assert found is not None
         assert (found.start, first_bytes(found)) == (block, [1, 2, 0, 0, 5, 6])
-        assert copy_main([maps[0], maps[-1]], pages, memory) is None
-        assert copy_main([mapping(START, START + 2**30 + PAGE, "[heap]")], pages, memory) is None
-        pages.close()
-        assert copy_main(maps, pages, memory) is None  # nobody says what is there
+        assert copy_main([maps[0], maps[-1]], memory) is None
+        assert copy_main([mapping(START, START + 2**30 + PAGE, "[heap]")], memory) is None
+    assert copy_main(maps, memory) is None  # nobody says what is there

@@ -11,6 +11,7 @@ from memfit.errors import UsageError
 from memfit.measure.live import holder_reading, process_tree
 from memfit.measure.live.holder_reading import HolderReading, read_holders
 from memfit.model import Layer, Native, Part, ProcessView, Told
+from memfit.model.explanation import Dealt
 
 MIB = 2**20
 TOLD = Told(
@@ -56,19 +57,6 @@ def block(private: int) -> Part:
 
 
 @dataclass
-class Shares:
-    """Memory that was dealt out."""
-
-    named: int
-    private: int
-    left: list[Part] = field(default_factory=list)
-
-    @property
-    def unnamed(self) -> int:
-        return self.private - self.named
-
-
-@dataclass
 class Tree:
     """Processes that can be read and asked, and what is found each time."""
 
@@ -94,21 +82,19 @@ class Tree:
             TOLD, pid=view.pid, notes=() if self.told.count(view.pid) > 1 else TOLD.notes
         )
 
-    def deal(self, view: ProcessView, told: Told | None) -> Shares:
+    def deal(self, view: ProcessView, told: Told | None) -> Dealt:
         assert told is None or told.pid == view.pid
         share = self.shares[view.pid].pop(0)
         left = [block(round(self.blocks * view.private))] if self.blocks else []
-        return Shares(named=round(share * view.private), private=view.private, left=left)
+        return Dealt(named=round(share * view.private), private=view.private, left=left)
 
 
-Reader = Callable[..., HolderReading[Shares]]
+Reader = Callable[..., HolderReading]
 
 
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
-    def read(
-        tree: Tree, *, inside: bool = True, native: bool | None = None
-    ) -> HolderReading[Shares]:
+    def read(tree: Tree, *, inside: bool = True, native: bool | None = None) -> HolderReading:
         monkeypatch.setattr(process_tree, "read_tree", tree.read_tree)
         monkeypatch.setattr(process_tree, "read_process", tree.read_process)
         monkeypatch.setattr(holder_reading, "look_inside", tree.look_inside)

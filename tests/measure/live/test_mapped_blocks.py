@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from memfit.measure.kernel.mappings import Mapping, Pagemap, mappings
+from memfit.measure.kernel.mappings import Mapping, mappings
 from memfit.measure.kernel.process_memory import ProcessMemory
 from memfit.measure.live.mapped_blocks import MappedBlocks
 from memfit.measure.live.numpy_arrays import data_of_arrays
@@ -32,49 +32,45 @@ sys.stdin.read()
 
 
 @contextmanager
-def holding(filled: float) -> Iterator[tuple[int, list[Mapping], Pagemap, ProcessMemory]]:
+def holding(filled: float) -> Iterator[tuple[int, list[Mapping], ProcessMemory]]:
     """A process that holds one large array, part of it filled, and where that is."""
     command = [sys.executable, "-c", HOLD, str(SIZE), str(filled)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         place = int(process.stdout.readline())
-        pages = Pagemap(process.pid)
         with ProcessMemory(process.pid) as memory:
-            yield place, mappings(process.pid), pages, memory
-        pages.close()
+            yield place, mappings(process.pid), memory
 
 
 @contextmanager
-def own() -> Iterator[tuple[list[Mapping], Pagemap, ProcessMemory]]:
+def own() -> Iterator[tuple[list[Mapping], ProcessMemory]]:
     """This process, read as if from outside."""
-    pages = Pagemap(os.getpid())
     with ProcessMemory(os.getpid()) as memory:
-        yield mappings(os.getpid()), pages, memory
-    pages.close()
+        yield mappings(os.getpid()), memory
 
 
 def test_arrays_that_own_their_numbers_are_found() -> None:
     array = np.ones(100_000)
     view = array[50_000:]
     borrowed = np.frombuffer(bytearray(800_000))
-    with own() as (maps, pages, memory):
+    with own() as (maps, memory):
         small = [(m.start, m.end) for m in maps if m.writable and (m.nameless or "heap" in m.path)]
-        found = data_of_arrays(small, maps, pages, memory)
+        found = data_of_arrays(small, maps, memory)
     assert array.ctypes.data in found
     assert view.ctypes.data not in found and borrowed.ctypes.data not in found
 
 
 def test_no_array_is_found_without_numpy() -> None:
-    with own() as (maps, pages, memory):
+    with own() as (maps, memory):
         others = [m for m in maps if "_multiarray_umath" not in m.path]
         small = [(m.start, m.end) for m in maps if m.nameless and m.writable]
-        assert not len(data_of_arrays(small, others, pages, memory))
+        assert not len(data_of_arrays(small, others, memory))
 
 
 @pytest.mark.parametrize("filled", [0.0, 0.25, 1.0])
 def test_a_mapped_block_has_its_place_and_what_is_resident_of_it(filled: float) -> None:
-    with holding(filled) as (place, maps, pages, memory):
-        found = MappedBlocks(maps, pages, memory).pointed_to(words(place, place, place + 64))
+    with holding(filled) as (place, maps, memory):
+        found = MappedBlocks(maps, memory).pointed_to(words(place, place, place + 64))
         ((start, size, resident),) = found
     assert start <= place and place + SIZE <= start + size
     # A huge page may be more than was asked for.
@@ -82,17 +78,17 @@ def test_a_mapped_block_has_its_place_and_what_is_resident_of_it(filled: float) 
 
 
 def test_no_block_comes_twice() -> None:
-    with holding(1.0) as (place, maps, pages, memory):
-        blocks = MappedBlocks(maps, pages, memory)
+    with holding(1.0) as (place, maps, memory):
+        blocks = MappedBlocks(maps, memory)
         assert len(list(blocks.pointed_to(words(place, place)))) == 1
         assert not list(blocks.pointed_to(words(place)))
 
 
 def test_what_points_elsewhere_finds_nothing() -> None:
-    with holding(1.0) as (place, maps, pages, memory):
-        blocks = MappedBlocks(maps, pages, memory)
+    with holding(1.0) as (place, maps, memory):
+        blocks = MappedBlocks(maps, memory)
         assert not list(blocks.pointed_to(words(0, 1, place + SIZE // 2, 2**63, 2**64 - 1)))
-        assert not list(MappedBlocks([], pages, memory).pointed_to(words(place)))
+        assert not list(MappedBlocks([], memory).pointed_to(words(place)))
 
 
 def words(*values: int) -> np.ndarray:

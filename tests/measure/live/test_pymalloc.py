@@ -9,7 +9,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memfit.measure.kernel.mappings import Pagemap, mappings
+from memfit.measure.kernel.mappings import mappings
 from memfit.measure.kernel.process_memory import ProcessMemory
 from memfit.measure.live.pymalloc import POOL, _in_use, pools
 
@@ -24,14 +24,12 @@ def test_random_bytes_are_no_pool(data: bytes) -> None:
 def test_own_objects_are_found_from_outside() -> None:
     kept = [object() for _ in range(50_000)]  # 16 bytes each
     pid, used, total = os.getpid(), 0, 0
-    pages = Pagemap(pid)
     with ProcessMemory(pid) as memory:
         for mapping in mappings(pid):
             if mapping.nameless and mapping.writable:
-                found = pools(mapping, pages, memory)
-                used += found.used_bytes
-                total += sum(b - a for a, b in found.spans)
-    pages.close()
+                spans, in_use = pools(mapping, memory)
+                used += in_use
+                total += sum(b - a for a, b in spans)
     assert total >= used >= len(kept) * 16
     # The interpreter counts its blocks of all sizes, small and large.
     assert used >= 0.5 * 16 * sys.getallocatedblocks()

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from memfit.measure.kernel.mappings import Mapping, Pagemap, mappings
+from memfit.measure.kernel import proc
+from memfit.measure.kernel.mappings import Mapping, mappings
 from memfit.measure.kernel.proc import PAGE
+from memfit.measure.kernel.process_memory import ProcessMemory
 from memfit.measure.live import threads as reading
-from memfit.measure.live.threads import Thread, threads
+from memfit.measure.live.threads import threads
 
 MIB = 2**20
 BASE = 0x7F00_0000_0000
@@ -73,16 +75,18 @@ def test_stacks_are_found_above_their_guards() -> None:
     assert reading._guarded(maps, 8 * MIB) == [(BASE, BASE + 8 * MIB), (second, second + 8 * MIB)]
 
 
-def test_a_thread_that_runs_gets_one_of_the_stacks_left_over() -> None:
-    spare = iter([(1, 2)])
-    main = Thread(tid=1, name="python", pool="main", stack=None)
-    known = Thread(tid=2, name="a", pool="", stack=(5, 6))
-    running = [
-        Thread(tid=3, name="b", pool="", stack=None),
-        Thread(tid=4, name="c", pool="", stack=None),
-    ]
-    found = [reading._with_stack(thread, spare) for thread in (main, known, *running)]
-    assert [thread.stack for thread in found] == [None, (5, 6), (1, 2), None]
+def test_a_thread_that_runs_gets_one_of_the_stacks_left_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stacks = [BASE + i * 20 * MIB for i in range(2)]
+    maps = [m for a in stacks for m in (mapping(a - PAGE, PAGE, "---p"), mapping(a, 8 * MIB))]
+    waiting = {2: stacks[1] + MIB}  # the others run
+    monkeypatch.setattr(proc, "thread_ids", lambda pid: [1, 2, 3, 4])
+    monkeypatch.setattr(reading, "_stack_pointer", lambda pid, tid: waiting.get(tid))
+    monkeypatch.setattr(reading, "_pool_by_stack", lambda *_: "")
+    found = threads(1, maps, Words())  # type: ignore[arg-type]
+    first, second = ((a, a + 8 * MIB) for a in stacks)
+    assert [thread.stack for thread in found] == [None, second, first, None]
 
 
 @pytest.mark.parametrize(
@@ -103,11 +107,12 @@ class Words:
 
     def __init__(self, *words: int) -> None:
         self.data = struct.pack(f"<{len(words)}Q", *words).ljust(PAGE, b"\0")
-        self.readable = True
+        self.there = True
 
     def present(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         assert end - start == 16 * 1024
-        yield end - PAGE, end
+        if self.there:
+            yield end - PAGE, end
 
     def read(self, address: int, size: int) -> bytes:
         assert (address, size) == (BASE + 8 * MIB - PAGE, PAGE)
@@ -136,16 +141,16 @@ def test_the_first_words_on_a_stack_lead_to_who_started_it(words: Sequence[int],
     maps = [*CODE, GUARD, mapping(BASE, 8 * MIB)]
     there = Words(*words)
     stack, starts = (BASE, BASE + 8 * MIB), [m.start for m in maps]
-    assert reading._pool_by_stack(stack, maps, starts, there, there) == pool  # type: ignore[arg-type]
-    there.readable = False  # to read a page that is not there would make it
-    assert reading._pool_by_stack(stack, maps, starts, there, there) == ""  # type: ignore[arg-type]
+    assert reading._pool_by_stack(stack, maps, starts, there) == pool  # type: ignore[arg-type]
+    there.there = False  # to read a page that is not there would make it
+    assert reading._pool_by_stack(stack, maps, starts, there) == ""  # type: ignore[arg-type]
 
 
 def test_data_of_a_library_are_no_calls_of_it() -> None:
     data = mapping(LIBRARY, MIB, "rw-p", "/lib/libgomp.so.1")
     maps, there = [data, mapping(BASE, 8 * MIB)], Words(LIBRARY + 8)
     starts = [m.start for m in maps]
-    found = reading._pool_by_stack((BASE, BASE + 8 * MIB), maps, starts, there, there)  # type: ignore[arg-type]
+    found = reading._pool_by_stack((BASE, BASE + 8 * MIB), maps, starts, there)  # type: ignore[arg-type]
     assert found == ""
 
 
@@ -186,11 +191,8 @@ def three_threads(stack: int) -> Iterator[int]:
 
 @pytest.mark.parametrize("stack", [8 * MIB, 16 * MIB])
 def test_threads_of_a_process_have_stacks_of_their_own(stack: int) -> None:
-    with three_threads(stack) as pid:
-        pages = Pagemap(pid)
-        maps = mappings(pid)
-        main, *others = threads(pid, maps, pages)
-        pages.close()
+    with three_threads(stack) as pid, ProcessMemory(pid) as memory:
+        main, *others = threads(pid, mappings(pid), memory)
     assert (main.tid, main.pool, main.stack) == (pid, "main", None)
     assert [thread.pool for thread in others] == ["Python"] * 3
     stacks = sorted(thread.stack for thread in others if thread.stack)
@@ -201,6 +203,6 @@ def test_threads_of_a_process_have_stacks_of_their_own(stack: int) -> None:
 
 def test_a_process_that_is_gone_has_no_threads() -> None:
     with three_threads(8 * MIB) as pid:
-        pages = Pagemap(pid)
-    assert threads(pid, [], pages) == []
-    pages.close()
+        memory = ProcessMemory(pid)
+    with memory:
+        assert threads(pid, [], memory) == []

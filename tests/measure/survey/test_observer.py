@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
+from memfit.measure.kernel.process_memory import ProcessMemory
 from memfit.measure.survey import observer
-from memfit.measure.survey.observer import Observer, resident_bytes
+from memfit.measure.survey.observer import Observer
 from memfit.units import MIB
 from tests.measure.survey.trainings import Noted, ScriptedMeter, spec_of
 
@@ -24,6 +26,11 @@ def untouched(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 def held(array: np.ndarray[Any, np.dtype[np.uint8]]) -> int:
     return resident_bytes(array.ctypes.data, array.nbytes)
+
+
+def resident_bytes(address: int, size: int) -> int:
+    with ProcessMemory(os.getpid()) as memory:
+        return memory.resident(address, address + size)
 
 
 def test_an_array_is_resident_as_far_as_it_was_written() -> None:

@@ -78,7 +78,7 @@ def test_nothing_is_seen_where_that_would_take_too_much(why: str) -> None:
 
 def test_warm_has_what_the_first_update_left() -> None:
     training = Torch(spec_of(batch_size=4), first_use=64 * MIB)
-    before = proc.tree_bytes(os.getpid())
+    before = proc.tree_memory(os.getpid()).alone
     readings = surveyed(training)
     assert readings.warm - before == pytest.approx(64 * MIB, abs=8 * MIB)
 
@@ -132,7 +132,7 @@ def test_where_no_update_can_be_run_it_is_assumed_from_the_trace() -> None:
     assert readings.activations == Slope(fixed=0, per_unit=SAMPLE_BYTES)
     assert readings.growth == {}
     assert readings.unit == 256
-    assert readings.warm == pytest.approx(proc.tree_bytes(os.getpid()), rel=0.1)
+    assert readings.warm == pytest.approx(proc.tree_memory(os.getpid()).alone, rel=0.1)
     (note,) = readings.notes
     assert "RuntimeError: no update of this size" in note and "--probe" in note
 

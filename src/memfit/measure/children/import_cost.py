@@ -1,17 +1,16 @@
-"""What a Python process costs that only imports a run's libraries: measured once a version."""
+"""Measures the memory that importing a run's libraries takes, once a version."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
 
-from memfit.measure.kernel.proc import tree_bytes
+from memfit.measure.children.user_cache import CachedJson
+from memfit.measure.kernel.proc import tree_memory
 
 _PROGRAM = """
 import os, sys
@@ -28,12 +27,15 @@ def import_cost(modules: tuple[str, ...], *, timeout: float = 60.0) -> int:
     It is kept by their versions, if all have one; 0 where they cannot be imported.
     """
     key = _key(modules)
-    known = _load()
+    cache = CachedJson("import-base.json")
+    known = cache.load()
+    if not isinstance(known, dict):
+        known = {}
     if key in known:
-        return known[key]
+        return int(known[key])
     cost = _measure(modules, timeout)
     if key and cost:
-        _save({**known, key: cost})
+        cache.save({**known, key: cost})
     return cost
 
 
@@ -52,7 +54,7 @@ def _measure(modules: tuple[str, ...], timeout: float) -> int:
         os.close(say)
     try:
         heard, _, _ = select.select([ready], [], [], timeout)
-        return tree_bytes(process.pid) if heard and os.read(ready, 5) else 0
+        return tree_memory(process.pid).alone if heard and os.read(ready, 5) else 0
     finally:
         os.close(ready)
         process.kill()
@@ -74,25 +76,3 @@ def _version(package: str) -> str:
     # A distribution of another name, which takes long to find.
     names = metadata.packages_distributions().get(package, ())
     return next((metadata.version(name) for name in names), "")
-
-
-def _file() -> Path:
-    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(folder) / "memfit" / "import-base.json"
-
-
-def _load() -> dict[str, int]:
-    try:
-        data = json.loads(_file().read_text())
-    except (OSError, ValueError):
-        return {}
-    return {str(k): int(v) for k, v in data.items()} if isinstance(data, dict) else {}
-
-
-def _save(known: dict[str, int]) -> None:
-    # A cache that cannot be written costs a second next time, nothing more.
-    with contextlib.suppress(OSError):
-        _file().parent.mkdir(parents=True, exist_ok=True)
-        partial = _file().with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps(known))
-        partial.replace(_file())

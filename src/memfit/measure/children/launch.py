@@ -10,10 +10,13 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from memfit.errors import UsageError
-from memfit.measure.children.ending import end_with_parent
+from memfit.measure.children.process_lifetime import end_with_parent, start
+
+if TYPE_CHECKING:
+    from memfit.measure.record.recorder import Recorder
 
 # Where a process finds the recording that it is under.
 RECORDING = "MEMFIT_RECORDING"
@@ -23,7 +26,6 @@ _PASSED_ON = (
     *(signal.SIGUSR1, signal.SIGUSR2),
 )
 _FROM_KERNEL = 128  # si_code: a key of the terminal, which the command has got as well
-_LOOK_SECONDS = 1.0
 
 
 def environment(
@@ -38,22 +40,7 @@ def environment(
     return found
 
 
-class Onlooker(Protocol):
-    """Somebody who follows a command from outside."""
-
-    def begin(self, pid: int) -> None:
-        """It has just been started."""
-
-    def look(self) -> float:
-        """Look at it, and say in how many seconds to look again."""
-
-    def end(self, code: int) -> None:
-        """It has ended, with this exit code."""
-
-
-def run(
-    command: Sequence[str], onlooker: Onlooker | None = None, *, recording: Path | None = None
-) -> int:
+def run(command: Sequence[str], recorder: Recorder, *, recording: Path) -> int:
     """Run a command to its end and return its exit code, 128 + n where signal n ended it.
 
     Signals go on to the command, which ends with memfit however memfit ends.
@@ -65,21 +52,19 @@ def run(
     with _signals_held() as before:
         process = _started(command, before, recording)
         try:
-            if onlooker is not None:
-                onlooker.begin(process.pid)
-            code = _waited(process, onlooker, signals=before is not None)
+            recorder.begin(process.pid)
+            code = _waited(process, recorder, signals=before is not None)
         except BaseException:
             process.kill()
             process.wait()
             raise
     code = code if code >= 0 else 128 - code
-    if onlooker is not None:
-        onlooker.end(code)
+    recorder.end(code)
     return code
 
 
 def _started(
-    command: Sequence[str], mask: set[signal.Signals] | None, recording: Path | None
+    command: Sequence[str], mask: set[signal.Signals] | None, recording: Path
 ) -> subprocess.Popen[bytes]:
     parent = os.getpid()
 
@@ -88,15 +73,7 @@ def _started(
         if mask is not None:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
-    try:
-        found = environment(recording=recording)
-        return subprocess.Popen(command, env=found, preexec_fn=in_child)  # noqa: PLW1509
-    except OSError as error:
-        raise UsageError(
-            f"cannot start {command[0]}: {error.strerror}. Check the command after --"
-        ) from None
-    except ValueError as error:  # a zero byte in a word
-        raise UsageError(f"cannot start {command[0]!r}: {error}. Check the command") from None
+    return start(command, env=environment(recording=recording), preexec_fn=in_child)
 
 
 @contextmanager
@@ -120,13 +97,13 @@ def _signals_held() -> Iterator[set[signal.Signals] | None]:
         signal.signal(signal.SIGCHLD, child)
 
 
-def _waited(process: subprocess.Popen[bytes], onlooker: Onlooker | None, *, signals: bool) -> int:
+def _waited(process: subprocess.Popen[bytes], recorder: Recorder, *, signals: bool) -> int:
     """Pass signals on, and look, until the command has ended."""
     while True:
         code = process.poll()
         if code is not None:
             return code
-        seconds = _LOOK_SECONDS if onlooker is None else onlooker.look()
+        seconds = recorder.look()
         if not signals:  # another thread than the main one gets none
             with suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)

@@ -6,12 +6,10 @@ standard input, and an environment mark by which every process it leaves behind 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import uuid
@@ -19,7 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from memfit.measure.children.supervision import supervise
+from memfit.measure.children.process_lifetime import own_session, signal_all
+from memfit.measure.children.supervision import Supervised, supervise
 from memfit.measure.kernel import limits, proc
 from memfit.model.job import Answer, Job, Status
 from memfit.model.json_loader import from_json, to_json
@@ -27,21 +26,17 @@ from memfit.units import format_bytes
 
 MARK = "MEMFIT_CHILD"
 
-
 # The share of this machine's memory that a child may take: the rest is for those who were here
 # before, and for what the child's own forks hold beyond it.
 ROOM = 0.85
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
-    """What the child answered, printed and took; `outside_bytes` as in `Supervised`."""
+class Ended(Supervised):
+    """What the child took, answered and printed."""
 
     answer: Answer
     output: str
-    peak_bytes: int
-    outside_bytes: int
-    seconds: float
 
 
 def room() -> int:
@@ -58,33 +53,32 @@ def run(
 ) -> Ended:
     """Run `memfit.child` on a job; whatever happens, nothing is left running or lying about."""
     scratch = Path(tempfile.mkdtemp(prefix="memfit-", dir=_scratch_root()))
+    given, result, printed = (scratch / name for name in ("job.json", "result.json", "output"))
     mark = uuid.uuid4().hex
-    process: subprocess.Popen[bytes] | None = None
+    # -P: a json.py beside the script must not become ours.
+    command = [sys.executable, "-P", "-m", "memfit.child", str(os.getpid())]
+    command += map(str, (given, result, scratch))
     try:
         (scratch / "tmp").mkdir()
-        (scratch / "job.json").write_text(json.dumps(to_json(job)))
-        with (scratch / "output").open("wb") as output:
-            process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",  # a json.py beside the script must not become ours
-                    "-m",
-                    "memfit.child",
-                    str(os.getpid()),
-                    str(scratch / "job.json"),
-                    str(scratch / "result.json"),
-                    str(scratch),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=_environment(scratch, mark),
-                start_new_session=True,
+        given.write_text(json.dumps(to_json(job)))
+        with (
+            printed.open("wb") as output,
+            own_session(command, output, _environment(scratch, mark)) as process,
+        ):
+            seen = supervise(
+                process, memory=memory, timeout=timeout, alive=alive, until=result.exists
             )
-        return _wait(process, scratch, timeout, memory, alive)
+        if seen.over_limit:
+            answer = Answer(status=Status.OVER_LIMIT, reason=format_bytes(memory))
+        elif seen.timed_out:
+            answer = Answer(status=Status.TIMED_OUT, reason=f"{timeout:.0f} s")
+        elif result.exists():
+            answer = from_json(Answer, json.loads(result.read_text()))
+        else:
+            answer = Answer(status=Status.DIED, exit_code=seen.exit_code)
+        return Ended(**vars(seen), answer=answer, output=printed.read_text(errors="replace"))
     finally:
-        if process is not None:
-            _end(process, mark)
+        signal_all(proc.marked(MARK, mark), signal.SIGKILL)  # what left the child's session
         shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -108,44 +102,3 @@ def _environment(scratch: Path, mark: str) -> dict[str, str]:
         "WANDB_MODE": "disabled",
         "PYTHONPATH": os.pathsep.join(path if source in path else [*path, source]),
     }
-
-
-def _wait(
-    process: subprocess.Popen[bytes],
-    scratch: Path,
-    timeout: float,
-    memory: int,
-    alive: Callable[[int], None] | None,
-) -> Ended:
-    result = scratch / "result.json"
-    seen = supervise(process, memory=memory, timeout=timeout, alive=alive, until=result.exists)
-    if seen.over_limit:
-        answer = Answer(status=Status.OVER_LIMIT, reason=format_bytes(memory))
-    elif seen.timed_out:
-        answer = Answer(status=Status.TIMED_OUT, reason=f"{timeout:.0f} s")
-    elif result.exists():
-        answer = from_json(Answer, json.loads(result.read_text()))
-    else:
-        answer = Answer(status=Status.DIED, exit_code=process.poll())
-    return Ended(
-        answer=answer,
-        output=_read(scratch),
-        peak_bytes=seen.peak_bytes,
-        outside_bytes=seen.outside_bytes,
-        seconds=seen.seconds,
-    )
-
-
-def _read(scratch: Path) -> str:
-    return (scratch / "output").read_text(errors="replace")
-
-
-def _end(process: subprocess.Popen[bytes], mark: str) -> None:
-    """End the child, its group, and whatever of its descendants left the group."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.wait()
-    for pid in proc.marked(MARK, mark):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)

@@ -17,14 +17,16 @@ _TREE_SECONDS = 0.1  # between two looks at all processes, which hold them up
 class Supervised:
     """What a child's tree held at the most, as if alone on the machine, and how the wait ended.
 
-    `outside_bytes` is the most that was added to its PSS for that.
+    `outside_bytes` is the most that was added to its PSS for that; `exit_code` is None of a child
+    that had not ended by itself.
     """
 
     peak_bytes: int
     outside_bytes: int
     seconds: float
-    over_limit: bool = False
-    timed_out: bool = False
+    exit_code: int | None
+    over_limit: bool
+    timed_out: bool
 
 
 def supervise(
@@ -58,6 +60,7 @@ def supervise(
         peak_bytes=peak.bytes,
         outside_bytes=peak.outside,
         seconds=time.monotonic() - started,
+        exit_code=None if over or late else process.poll(),
         over_limit=over,
         timed_out=late,
     )

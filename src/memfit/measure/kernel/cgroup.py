@@ -1,4 +1,4 @@
-"""A memory group of the kernel for one run, where we may make one: the last line of a guard."""
+"""A control group with a memory limit for one run, where the system lets us make one."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ import os
 from pathlib import Path
 
 from memfit.measure.kernel.limits import own_group
+from memfit.measure.kernel.proc import figure, text
 
 
 class Group:
     """A group with a hard limit; the kernel ends what goes above it, and nothing else."""
 
-    def __init__(self, path: Path, limit_file: str) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._limit_file = limit_file
-
-    def set_limit(self, limit: int) -> bool:
-        """Whether the kernel took the limit."""
-        return _write(self.path / self._limit_file, str(limit))
 
     def add(self, pid: int) -> bool:
         """Put a process, and all that it will start, into the group."""
@@ -26,19 +22,13 @@ class Group:
 
     def killed(self) -> int:
         """How many processes of the group the kernel has ended for want of memory."""
-        for name in ("memory.events", "memory.oom_control"):
-            with contextlib.suppress(OSError, ValueError):
-                for line in (self.path / name).read_text().splitlines():
-                    word, _, number = line.partition(" ")
-                    if word == "oom_kill":
-                        return int(number)
-        return 0
+        files = (self.path / "memory.events", self.path / "memory.oom_control")
+        return max(figure(file, "oom_kill ") or 0 for file in files)
 
     def remove(self) -> None:
         """Remove it; its processes have ended, or go back to where they were started."""
-        with contextlib.suppress(OSError):
-            for pid in (self.path / "cgroup.procs").read_text().split():
-                _write(self.path.parent / "cgroup.procs", pid)
+        for pid in text(self.path / "cgroup.procs").split():
+            _write(self.path.parent / "cgroup.procs", pid)
         with contextlib.suppress(OSError):
             self.path.rmdir()
 
@@ -49,20 +39,20 @@ def make_group(limit: int) -> Group | None:
         parent = own_group(version=version)
         if parent is None:
             continue
-        group = Group(parent / f"memfit-{os.getpid()}", name)
+        group = Group(parent / f"memfit-{os.getpid()}")
         try:
             group.path.mkdir()
         except OSError:
             continue
-        if (group.path / name).exists() and group.set_limit(limit):
+        if (group.path / name).exists() and _write(group.path / name, str(limit)):
             return group
         group.remove()
     return None
 
 
-def _write(file: Path, text: str) -> bool:
+def _write(file: Path, value: str) -> bool:
     try:
-        file.write_text(text)
+        file.write_text(value)
     except OSError:
         return False
     return True

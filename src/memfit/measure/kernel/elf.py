@@ -1,4 +1,4 @@
-"""How much zeroed memory a library asks for beside what its file holds."""
+"""Reads from a library's ELF file how much zeroed data it maps beside the file."""
 
 from __future__ import annotations
 

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from memfit.errors import Unsupported
+from memfit.measure.kernel.proc import figure, text
 from memfit.model import Limit
 
 # cgroup v1 says "no limit" with the largest multiple of a page, and so do some container runtimes
 # with other huge values. No machine has an exbibyte.
 _NO_LIMIT = 2**60
+_CGROUP_FILES = {2: ("memory.max", "memory.high"), 1: ("memory.limit_in_bytes",)}
 
 # RLIMIT name, its row in /proc/self/limits, and what it counts.
 _RLIMITS = (
@@ -26,7 +28,7 @@ _RLIMITS = (
 def memory_limit(root: Path = Path("/"), *, pid: int | str = "self") -> Limit:
     """The smallest limit that applies to a process, this one by default, and what sets it."""
     own = root / "proc" / str(pid)
-    limits = [*_cgroup_v2(root, own), *_cgroup_v1(root, own), *_rlimits(own), *_ram(root)]
+    limits = [*_cgroups(root, own), *_rlimits(own), *_ram(root)]
     if not limits:
         raise Unsupported(
             "memfit cannot read this machine's memory limit: give one, such as --limit 16GiB"
@@ -36,42 +38,30 @@ def memory_limit(root: Path = Path("/"), *, pid: int | str = "self") -> Limit:
 
 def available(root: Path = Path("/")) -> int:
     """What the machine could still give, by the kernel's own estimate."""
-    for line in _read(root / "proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    return 1024 * (figure(root / "proc/meminfo", "MemAvailable:") or 0)
 
 
-def _cgroup_v2(root: Path, own: Path) -> Iterator[Limit]:
-    for group, name in _groups(root, own, version=2):
-        for file in ("memory.max", "memory.high"):
-            amount = _number(group / file)
-            if amount is not None:
-                yield Limit(bytes=amount, source=f"cgroup v2 {file} of {name}")
-
-
-def _cgroup_v1(root: Path, own: Path) -> Iterator[Limit]:
-    for group, name in _groups(root, own, version=1):
-        amount = _number(group / "memory.limit_in_bytes")
-        if amount is not None:
-            yield Limit(bytes=amount, source=f"cgroup v1 memory.limit_in_bytes of {name}")
+def _cgroups(root: Path, own: Path) -> Iterator[Limit]:
+    for version, files in _CGROUP_FILES.items():
+        for group, name in _groups(root, own, version=version):
+            for file in files:
+                amount = figure(group / file, "")  # v2 writes "max" for none
+                if amount is not None and amount < _NO_LIMIT:
+                    yield Limit(bytes=amount, source=f"cgroup v{version} {file} of {name}")
 
 
 def _rlimits(own: Path) -> Iterator[Limit]:
-    text = _read(own / "limits")
     for name, row, counts in _RLIMITS:
-        for line in text.splitlines():
-            soft = line.removeprefix(row).split()
-            if line.startswith(row) and soft and soft[0].isdigit():
-                yield Limit(bytes=int(soft[0]), source=f"{name} ({counts})")
+        soft = figure(own / "limits", row)
+        if soft is not None:
+            yield Limit(bytes=soft, source=f"{name} ({counts})")
 
 
 def _ram(root: Path) -> Iterator[Limit]:
-    for line in _read(root / "proc/meminfo").splitlines():
-        if line.startswith("MemTotal:"):
-            yield Limit(bytes=int(line.split()[1]) * 1024, source="RAM")
-            return
-    if root == Path("/") and "SC_PHYS_PAGES" in os.sysconf_names:  # systems without /proc
+    total = figure(root / "proc/meminfo", "MemTotal:")
+    if total is not None:
+        yield Limit(bytes=total * 1024, source="RAM")
+    elif root == Path("/") and "SC_PHYS_PAGES" in os.sysconf_names:  # systems without /proc
         pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
         yield Limit(bytes=pages * page, source="RAM")
 
@@ -99,7 +89,7 @@ def own_group(*, version: int) -> Path | None:
 
 def _own_group(own: Path, *, version: int) -> PurePosixPath | None:
     """The path of the process's group: `0::/path` in v2, `4:memory:/path` in v1."""
-    for line in _read(own / "cgroup").splitlines():
+    for line in text(own / "cgroup").splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if controllers == "" if version == 2 else "memory" in controllers.split(","):
@@ -109,33 +99,16 @@ def _own_group(own: Path, *, version: int) -> PurePosixPath | None:
 
 def _mount(root: Path, *, version: int) -> tuple[PurePosixPath, PurePosixPath] | None:
     """Where the memory groups are mounted, and which part of their tree is."""
-    for line in _read(root / "proc/self/mountinfo").splitlines():
+    for line in text(root / "proc/self/mountinfo").splitlines():
         left, _, right = line.partition(" - ")
         fields, kind = left.split(), right.split()
         if len(fields) < 5 or len(kind) < 3:
             continue
-        if kind[0] == "cgroup2" if version == 2 else _holds_memory(kind):
+        memory = kind[0] == "cgroup" and "memory" in kind[2].split(",")
+        if kind[0] == "cgroup2" if version == 2 else memory:
             return PurePosixPath(_unescape(fields[4])), PurePosixPath(_unescape(fields[3]))
     return None
 
 
-def _holds_memory(kind: list[str]) -> bool:
-    return kind[0] == "cgroup" and "memory" in kind[2].split(",")
-
-
 def _unescape(path: str) -> str:
     return path.replace("\\040", " ").replace("\\011", "\t")
-
-
-def _number(file: Path) -> int | None:
-    text = _read(file).strip()
-    if not text.isdigit() or int(text) >= _NO_LIMIT:  # v2 writes "max" for none
-        return None
-    return int(text)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(errors="replace")
-    except OSError:
-        return ""

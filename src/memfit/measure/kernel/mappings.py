@@ -6,22 +6,12 @@ stopped, and no page of it is touched.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from memfit.measure.kernel.proc import PAGE
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-_PRESENT = 1 << 63
-_AT_ONCE = 1 << 16  # pages looked up in one read
-
-Span = tuple[int, int]
+from memfit.measure.kernel.proc import read_smaps
+from memfit.measure.kernel.process_memory import ProcessMemory, Span, cut
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,21 +66,8 @@ _FIELDS = {
 
 def mappings(pid: int) -> list[Mapping]:
     """All mappings of a process, by address. Raises OSError where they may not be read."""
-    found: list[Mapping] = []
-    head: bytes = b""
-    amounts: dict[str, int] = {}
-    with open(f"/proc/{pid}/smaps", "rb") as file:
-        for line in file:
-            name, colon, rest = line.partition(b":")
-            if colon and (field := _FIELDS.get(name)):
-                amounts[field] = amounts.get(field, 0) + int(rest.split()[0]) * 1024
-            elif b"-" in name and name[:1] in b"0123456789abcdef":
-                if head:
-                    found.append(_mapping(head, amounts))
-                head, amounts = line, {}
-    if head:
-        found.append(_mapping(head, amounts))
-    return found
+    found = read_smaps(f"/proc/{pid}/smaps", _FIELDS)
+    return [_mapping(head, amounts) for head, amounts in found]
 
 
 def _mapping(head: bytes, amounts: dict[str, int]) -> Mapping:
@@ -126,88 +103,21 @@ def apart(some: Sequence[Span], others: Sequence[Span]) -> int:
     return total
 
 
-def stretches(flags: NDArray[np.bool_]) -> list[Span]:
-    """Where runs of true begin and end."""
-    import numpy as np
-
-    edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0))
-    return [(a, b) for a, b in edges.reshape(-1, 2).tolist()]
-
-
-class Pagemap:
-    """Which pages of a process are in memory; nothing where the kernel does not tell."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        try:
-            self._file = os.open(f"/proc/{pid}/pagemap", os.O_RDONLY)
-        except OSError:
-            self._file = -1
-
-    def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
-    @property
-    def readable(self) -> bool:
-        return self._file >= 0
-
-    def present(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The stretches between two addresses that are in memory, as pairs of addresses."""
-        import numpy as np
-
-        first, last = start // PAGE, -(-end // PAGE)
-        stretch: tuple[int, int] | None = None
-        for page in range(first, last, _AT_ONCE):
-            count = min(_AT_ONCE, last - page)
-            try:
-                entries = np.frombuffer(os.pread(self._file, 8 * count, 8 * page), dtype="<u8")
-            except OSError:
-                break
-            there = (entries & np.uint64(_PRESENT)) != 0
-            for a, b in stretches(there):
-                begin, stop = (page + a) * PAGE, (page + b) * PAGE
-                if stretch and stretch[1] == begin:
-                    stretch = stretch[0], stop
-                else:
-                    if stretch:
-                        yield stretch
-                    stretch = begin, stop
-        if stretch:
-            yield stretch
-
-    def resident(self, start: int, end: int) -> int:
-        """How many bytes between two addresses are in memory; pages at the edges count by part."""
-        return sum(min(b, end) - max(a, start) for a, b in self.present(start, end))
-
-
-def split(mapping: Mapping, cuts: Sequence[int], pages: Pagemap) -> list[Mapping]:
+def split(mapping: Mapping, cuts: Sequence[int], memory: ProcessMemory) -> list[Mapping]:
     """A mapping cut at some addresses, each part with its own share of what is in memory."""
-    edges = [mapping.start, *sorted(c for c in cuts if mapping.start < c < mapping.end)]
-    edges.append(mapping.end)
-    parts = list(pairwise(edges))
+    parts = cut((mapping.start, mapping.end), cuts)
     if len(parts) == 1:
         return [mapping]
-    if pages.readable:
-        weights = [pages.resident(*part) for part in parts]
-    else:
+    weights = [memory.resident(*part) for part in parts] if memory.readable else []
+    if not any(weights):  # it has changed since, or cannot be known
         weights = [b - a for a, b in parts]
-    if not any(weights):  # it has changed since
-        weights = [b - a for a, b in parts]
-    return list(_shares(mapping, parts, weights))
-
-
-def _shares(
-    mapping: Mapping, parts: Sequence[tuple[int, int]], weights: Sequence[int]
-) -> Iterator[Mapping]:
-    """Amounts dealt out by weight, so that they add up to the whole to the byte."""
-    total, before = sum(weights), 0
+    found, total, before = [], sum(weights), 0
     for (start, end), weight in zip(parts, weights, strict=True):
         after = before + weight
-        amounts = {
+        amounts = {  # which add up to the whole to the byte
             name: getattr(mapping, name) * after // total - getattr(mapping, name) * before // total
-            for name in ("rss", "pss", "private", "anonymous", "huge", "swap")
+            for name in _FIELDS.values()
         }
+        found.append(replace(mapping, start=start, end=end, **amounts))
         before = after
-        yield replace(mapping, start=start, end=end, **amounts)
+    return found

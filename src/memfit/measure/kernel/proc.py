@@ -1,17 +1,52 @@
-"""Read what the kernel says about processes, without disturbing them."""
+"""Reads what the kernel says about processes, without disturbing them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memfit.units import format_bytes
 
-PROC = Path("/proc")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 _SMALL_PART = 0.02  # of a tree: what every process shares with all others, such as the C library
+
+
+def text(path: str | Path) -> str:
+    """What a file of the kernel says; nothing where it is gone or not ours."""
+    try:
+        with open(path, errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def figure(path: str | Path, name: str) -> int | None:
+    """The whole number that follows a name at the beginning of a line, where there is one."""
+    for line in text(path).splitlines():
+        if line.startswith(name):
+            words = line.removeprefix(name).split()
+            if words and words[0].isdigit():
+                return int(words[0])
+    return None
+
+
+def read_smaps(path: str, fields: Mapping[bytes, str]) -> list[tuple[bytes, dict[str, int]]]:
+    """Each mapping's first line, and its amounts in bytes, by the names that `fields` gives them.
+
+    Raises OSError where they may not be read.
+    """
+    found: list[tuple[bytes, dict[str, int]]] = []
+    with open(path, "rb") as file:
+        for line in file:
+            name, colon, rest = line.partition(b":")
+            if colon and (field := fields.get(name)):
+                amounts = found[-1][1]
+                amounts[field] = amounts.get(field, 0) + int(rest.split()[0]) * 1024
+            elif b"-" in name and name[:1] in b"0123456789abcdef":
+                found.append((line, {}))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,18 +84,14 @@ _FIELDS = {
 
 def rollup(pid: int | str = "self") -> Rollup | None:
     """A process's memory, or None where it is gone or not ours."""
-    found = dict.fromkeys(_FIELDS.values(), 0)
     try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            for line in file:
-                name, _, rest = line.partition(b":")
-                if name in _FIELDS:
-                    found[_FIELDS[name]] = int(rest.split()[0]) * 1024
-        # The rollup does not tell shared memory from files.
-        shared = _status("RssShmem", pid) if found["pss_shmem"] else 0
+        ((_, found),) = read_smaps(f"/proc/{pid}/smaps_rollup", _FIELDS)
     except (OSError, ValueError):
         return None
-    return Rollup(**found, rss_shmem=shared)
+    amounts = {name: found.get(name, 0) for name in _FIELDS.values()}
+    # The rollup does not tell shared memory from files.
+    shared = figure(f"/proc/{pid}/status", "RssShmem:") if amounts["pss_shmem"] else 0
+    return None if shared is None else Rollup(**amounts, rss_shmem=shared * 1024)
 
 
 def stat(pid: int) -> list[str]:
@@ -80,19 +111,32 @@ def mapped(pid: int) -> int:
 
 
 def _statm(pid: int, at: int) -> int:
+    words = text(f"/proc/{pid}/statm").split()
+    return int(words[at]) * PAGE if words else 0
+
+
+def thread_ids(pid: int) -> list[int]:
+    """The threads of a process, the main one first."""
     try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[at]) * PAGE
-    except (OSError, IndexError, ValueError):
-        return 0
+        return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+    except OSError:
+        return []
 
 
 def threads(pid: int) -> int:
     """How many threads a process has; 0 where it is gone."""
-    try:
-        return int(stat(pid)[17])
-    except (OSError, IndexError, ValueError):
-        return 0
+    return figure(f"/proc/{pid}/status", "Threads:") or 0
+
+
+def environment(pid: int) -> dict[str, str]:
+    """The environment that a process was started with."""
+    entries = (entry.partition("=") for entry in text(f"/proc/{pid}/environ").split("\0"))
+    return {name: value for name, _, value in entries}
+
+
+def processes() -> list[int]:
+    """All processes that can be seen."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def own_bytes() -> int:
@@ -103,18 +147,8 @@ def own_bytes() -> int:
 
 def children(pid: int) -> list[int]:
     """The direct children of a process."""
-    found: list[int] = []
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return found
-    for thread in threads:
-        try:
-            text = (PROC / str(pid) / "task" / thread / "children").read_text()
-        except OSError:
-            continue
-        found.extend(int(child) for child in text.split())
-    return found
+    tasks = (text(f"/proc/{pid}/task/{thread}/children") for thread in thread_ids(pid))
+    return [int(child) for task in tasks for child in task.split()]
 
 
 def descendants(pid: int) -> list[int]:
@@ -151,8 +185,7 @@ class TreeMemory:
 def tree_memory(pid: int) -> TreeMemory:
     """The memory of a process and all below it; of one that is gone, nothing."""
     main = rollup(pid)
-    below = [r for p in descendants(pid) if (r := rollup(p)) is not None]
-    readings = below if main is None else [main, *below]
+    readings = [r for r in (main, *map(rollup, descendants(pid))) if r is not None]
     return TreeMemory(
         pss=sum(r.pss for r in readings),
         outside=shared_outside(readings),
@@ -183,32 +216,9 @@ def outside_note(outside: int, whole: int) -> tuple[str, ...]:
     return (note,)
 
 
-def tree_bytes(pid: int) -> int:
-    """The memory of a process and all below it as it is alone on the machine."""
-    return tree_memory(pid).alone
-
-
-def tree_pss(pid: int) -> int:
-    """The memory of a process and all below it: the sum of PSS."""
-    return tree_memory(pid).pss
-
-
 def marked(variable: str, value: str) -> list[int]:
     """Every process whose environment carries `variable=value`: finds what left its group."""
-    wanted = f"{variable}={value}".encode()
-    found: list[int] = []
-    for entry in _numbers(os.listdir(PROC)):
-        try:
-            environ = (PROC / str(entry) / "environ").read_bytes()
-        except OSError:
-            continue
-        if wanted in environ.split(b"\0"):
-            found.append(entry)
-    return found
-
-
-def _numbers(names: Iterable[str]) -> Iterable[int]:
-    return (int(name) for name in names if name.isdigit())
+    return [pid for pid in processes() if environment(pid).get(variable) == value]
 
 
 class PeakMeter:
@@ -230,7 +240,7 @@ class PeakMeter:
             self.exact = False
 
     def now(self) -> int:
-        return tree_bytes(os.getpid())
+        return tree_memory(os.getpid()).alone
 
     def own_peak(self) -> int:
         """The peak of this process's RSS since `start`."""
@@ -247,20 +257,13 @@ class PeakMeter:
 
 def high_water(pid: int) -> int:
     """The most that a process has held, as the kernel remembers it; 0 where it is gone."""
-    try:
-        return _status("VmHWM", pid)
-    except (OSError, ValueError):
-        return 0
+    return _status("VmHWM", pid)
 
 
-def reserved(pid: int | str = "self") -> int:
-    """Private writable memory that a process has reserved, as RLIMIT_DATA counts it."""
-    return _status("VmData", pid)
+def reserved() -> int:
+    """Private writable memory that this process has reserved, as RLIMIT_DATA counts it."""
+    return _status("VmData")
 
 
 def _status(field: str, pid: int | str = "self") -> int:
-    with open(f"/proc/{pid}/status") as file:
-        for line in file:
-            if line.startswith(field + ":"):
-                return int(line.split()[1]) * 1024
-    return 0
+    return 1024 * (figure(f"/proc/{pid}/status", f"{field}:") or 0)

@@ -1,4 +1,4 @@
-"""Whose the malloc arenas of threads are: of the pool whose threads allocate there.
+"""Attributes malloc's arenas to the thread pools that allocate in them.
 
 A thread keeps the address of its arena among its own data, at the upper end of its stack.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from memfit.measure.kernel.mappings import Pagemap, Span
-from memfit.measure.kernel.process_memory import ProcessMemory
+import numpy as np
+
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
 from memfit.measure.live.heap import HeapBlocks, copy_of
 from memfit.measure.live.threads import Thread
 
@@ -17,16 +18,14 @@ _HEADER = 32  # of a heap: its arena, the heap before, its size, what of it may 
 
 
 def in_arenas(
-    heaps: Sequence[Span], threads: Sequence[Thread], pages: Pagemap, memory: ProcessMemory
+    heaps: Sequence[Span], threads: Sequence[Thread], memory: ProcessMemory
 ) -> tuple[Mapping[str, int], int]:
     """What is resident in blocks in use, by the pool of the arena's threads; and what is free."""
-    import numpy as np
-
     used: dict[str, int] = {}
     free = 0
-    pools = _arenas_of(threads, pages, memory)
+    pools = _arenas_of(threads, memory)
     for span in heaps:
-        heap = copy_of(span, pages, memory)
+        heap = copy_of(span, memory)
         if len(heap.words) <= _HEADER // 8:
             continue
         # Behind the heap's own end there is what it has given back.
@@ -40,14 +39,12 @@ def in_arenas(
     return used, free
 
 
-def _arenas_of(
-    threads: Sequence[Thread], pages: Pagemap, memory: ProcessMemory
-) -> Mapping[int, str]:
+def _arenas_of(threads: Sequence[Thread], memory: ProcessMemory) -> Mapping[int, str]:
     """The pool of the threads that keep each word: among them, the addresses of arenas."""
     found: dict[int, str] = {}
     for thread in threads:
         if thread.stack is not None:
             low, high = thread.stack
-            own = copy_of((max(low, high - _OWN_DATA), high), pages, memory).words
+            own = copy_of((max(low, high - _OWN_DATA), high), memory).words
             found.update(dict.fromkeys(own[own > 0].tolist(), thread.pool))
     return found

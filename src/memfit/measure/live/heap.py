@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from memfit.measure.kernel.mappings import Mapping, Pagemap, Span, stretches
+import numpy as np
+from numpy.typing import NDArray
+
+from memfit.measure.kernel.mappings import Mapping
 from memfit.measure.kernel.proc import PAGE
-from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.kernel.process_memory import ProcessMemory, Span, stretches
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Words = NDArray[np.uint64]
-    Indices = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Indices = NDArray[np.int64]
 
 HEAD, FLAGS = 16, 7  # before each block; bits of its size that say something else
 _LEAST_BLOCK, _BEFORE_IN_USE = 32, 1
@@ -37,8 +35,6 @@ class HeapCopy:
 
     def resident(self, offsets: Indices, sizes: Indices) -> Indices:
         """How much of each of these stretches is in memory."""
-        import numpy as np
-
         before = np.concatenate([[0], np.cumsum(self.there)]) * PAGE
         edges = np.arange(len(before)) * PAGE
         ends, begins = (np.interp(at, edges, before) for at in (offsets + sizes, offsets))
@@ -46,7 +42,7 @@ class HeapCopy:
 
 
 def copy_main(
-    maps: Sequence[Mapping], pages: Pagemap, memory: ProcessMemory, numbers: Sequence[Span] = ()
+    maps: Sequence[Mapping], memory: ProcessMemory, numbers: Sequence[Span] = ()
 ) -> HeapCopy | None:
     """The main heap; nothing where there is none, or where it cannot be read or is too large.
 
@@ -55,20 +51,16 @@ def copy_main(
     # Several mappings where parts of it were asked to be of huge pages; one after the other.
     edges = [edge for m in maps if m.path == "[heap]" for edge in (m.start, m.end)]
     span = min(edges, default=0), max(edges, default=0)
-    if not 0 < span[1] - span[0] <= _LARGEST_HEAP or not pages.readable:
+    if not 0 < span[1] - span[0] <= _LARGEST_HEAP or not memory.readable:
         return None
-    return copy_of(span, pages, memory, numbers)
+    return copy_of(span, memory, numbers)
 
 
-def copy_of(
-    span: Span, pages: Pagemap, memory: ProcessMemory, numbers: Sequence[Span] = ()
-) -> HeapCopy:
+def copy_of(span: Span, memory: ProcessMemory, numbers: Sequence[Span] = ()) -> HeapCopy:
     """A copy of some memory; what is not in memory reads as zeros, and is not made by reading."""
-    import numpy as np
-
     start, end = span
     there = np.zeros((end - start) // PAGE, dtype=bool)
-    for a, b in pages.present(start, end):
+    for a, b in memory.present(start, end):
         there[(a - start) // PAGE : (b - start) // PAGE] = True
     wanted = there.copy()
     for a, b in numbers:
@@ -84,8 +76,6 @@ class HeapBlocks:
     """The blocks of a heap, by address."""
 
     def __init__(self, start: int, words: Words) -> None:
-        import numpy as np
-
         self.start = start
         self.words = words
         edges = list(_walk(words))
@@ -99,14 +89,10 @@ class HeapBlocks:
 
     def pointed_to(self, words: Words) -> Indices:
         """The blocks into which some of these words point."""
-        import numpy as np
-
         return np.unique(self._targets(words)[1])
 
     def words_of(self, blocks: Indices) -> Words:
         """All words of these blocks."""
-        import numpy as np
-
         begins, ends = self.offsets[blocks] // 8, self.offsets[blocks + 1] // 8
         parts = [self.words[a:b] for a, b in zip(begins, ends, strict=True)]
         return np.concatenate(parts) if parts else self.words[:0]
@@ -119,8 +105,6 @@ class HeapBlocks:
 
     def pointers(self) -> tuple[Indices, Indices]:
         """All pointers between blocks: where those of each begin, and where they lead."""
-        import numpy as np
-
         at, to = self._targets(self.words)
         of = np.searchsorted(self.offsets, at * 8, side="right") - 1
         order = np.argsort(of, kind="stable")
@@ -128,8 +112,6 @@ class HeapBlocks:
         return first, to[order]
 
     def _targets(self, words: Words) -> tuple[Indices, Indices]:
-        import numpy as np
-
         low, high = self.start + HEAD, self.start + int(self.offsets[-1])
         at = np.flatnonzero((words >= np.uint64(low)) & (words < np.uint64(high)))
         offsets = (words[at] - np.uint64(low)).astype(np.int64)
@@ -158,8 +140,6 @@ def _walk(words: Words) -> Iterator[int]:
 
 
 def _next_chain(words: Words, view: memoryview[int], offset: int) -> int:
-    import numpy as np
-
     end, piece = 8 * len(words), 1 << 20
     for begin in range(offset, end - HEAD, piece):
         heads = words[begin // 8 + 1 : (begin + piece) // 8 + 1 : 2]

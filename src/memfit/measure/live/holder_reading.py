@@ -1,4 +1,4 @@
-"""Read a live tree and ask its processes who holds it, again where their answers do not fit.
+"""Reads a live tree and asks its processes who holds it, again where their answers do not fit.
 
 Telling takes seconds and a training goes on meanwhile, so that a reading is judged by what it
 leaves without a holder. Whoever asks brings the way in which memory is dealt out to holders.
@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Generic, Protocol, TypeVar
 
 from memfit.errors import UsageError
-from memfit.measure.kernel.mappings import Span
+from memfit.measure.kernel.process_memory import Span
 from memfit.measure.live import process_tree
 from memfit.measure.live.inside_view import look_inside
-from memfit.measure.live.listening import NO_ROLES
-from memfit.model import HeldReadings, Layer, Part, ProcessView, Told
+from memfit.measure.live.listener_client import NO_ROLES
+from memfit.model import HeldReadings, Layer, ProcessView, Told
+from memfit.model.explanation import Dealt
 
 Look = Callable[..., Told | None]
+Deal = Callable[[ProcessView, Told | None], Dealt]
 
 _PATIENCE = 120.0
 # Shares of a tree's private memory that one process cannot name; large blocks seldom stay so.
@@ -26,23 +27,8 @@ _MUCH, _MUCH_IN_BLOCKS = 0.09, 0.03
 _AGAIN = (False, False, True)  # how often a process is read again, and whether it is asked again
 
 
-class DealtOut(Protocol):
-    """The memory of one process as it was dealt out to holders."""
-
-    left: list[Part]
-    named: int
-    private: int
-
-    @property
-    def unnamed(self) -> int: ...
-
-
-Dealt = TypeVar("Dealt", bound=DealtOut)
-Deal = Callable[[ProcessView, Told | None], Dealt]
-
-
 @dataclass(frozen=True, kw_only=True)
-class HolderReading(Generic[Dealt]):
+class HolderReading:
     """One reading of a tree, what its processes told, and how often each was read for it."""
 
     processes: Sequence[ProcessView]
@@ -53,14 +39,14 @@ class HolderReading(Generic[Dealt]):
 
 def read_holders(
     pid: int,
-    deal: Deal[Dealt],
+    deal: Deal,
     *,
     children: bool,
     inside: bool,
     native: bool | None,
     duplicates: bool,
     roles: Mapping[str, str] = NO_ROLES,
-) -> HolderReading[Dealt]:
+) -> HolderReading:
     """Read a process and all below it; with `inside`, ask those that listen.
 
     `roles` says what classes of RL libraries are in a training. With `native`, pointers are
@@ -91,8 +77,10 @@ def read_holders(
         kept = min(range(len(found)), key=lambda n: found[n].unnamed_share)
         best = found[kept]
         processes[i], dealt[view.pid] = best.view, best.dealt
-        if best.told is not None and found[-1].told is not None:
-            told[view.pid] = _with_cost(best.told, found[-1].told)
+        last = found[-1].told  # with what all telling has cost the process
+        if best.told is not None and last is not None:
+            longest = last.longest_hold_seconds
+            told[view.pid] = replace(best.told, seconds=last.seconds, longest_hold_seconds=longest)
         readings.append(
             HeldReadings(
                 pid=view.pid,
@@ -105,7 +93,7 @@ def read_holders(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Attempt(Generic[Dealt]):
+class _Attempt:
     """One process read once."""
 
     view: ProcessView
@@ -118,8 +106,8 @@ class _Attempt(Generic[Dealt]):
 
 
 def _attempts(
-    view: ProcessView, told: Told | None, deal: Deal[Dealt], private: int, look: Look | None
-) -> list[_Attempt[Dealt]]:
+    view: ProcessView, told: Told | None, deal: Deal, private: int, look: Look | None
+) -> list[_Attempt]:
     """Readings of a process, until its parts fit each other or it was read often enough.
 
     Blocks that come and go while it tells, and while its heap and its mappings are read, have no
@@ -140,7 +128,7 @@ def _attempts(
     return found
 
 
-def _much(dealt: DealtOut, private: int) -> bool:
+def _much(dealt: Dealt, private: int) -> bool:
     blocks = sum(part.private for part in dealt.left if part.layer is Layer.BLOCKS)
     return dealt.unnamed > _MUCH * private or blocks > _MUCH_IN_BLOCKS * private
 
@@ -156,13 +144,6 @@ def _told_again(view: ProcessView, before: Told, look: Look) -> Told:
         notes=before.notes,
         seconds=before.seconds + told.seconds,
         longest_hold_seconds=max(before.longest_hold_seconds, told.longest_hold_seconds),
-    )
-
-
-def _with_cost(told: Told, all_told: Told) -> Told:
-    """What was told, with what all telling has cost the process."""
-    return replace(
-        told, seconds=all_told.seconds, longest_hold_seconds=all_told.longest_hold_seconds
     )
 
 

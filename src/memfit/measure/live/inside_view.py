@@ -1,17 +1,14 @@
-"""Ask a process who holds its memory, and ask the kernel how much of that is there."""
+"""What a process tells of its holders, with what the kernel says is resident of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from memfit.measure.kernel.mappings import Pagemap
-from memfit.measure.live.listening import NO_ROLES, ask
+from memfit.measure.kernel.process_memory import ProcessMemory, cut
+from memfit.measure.live.listener_client import NO_ROLES, ask
 from memfit.model import HeldArrays, HeldObjects, ProcessView, Repeated, Told
 from memfit.units import format_bytes
-
-Span = tuple[int, int]
 
 
 def look_inside(
@@ -21,12 +18,9 @@ def look_inside(
     answer = ask(view.pid, duplicates=duplicates, timeout=timeout, roles=roles)
     if answer is None:
         return None
-    edges = sorted({edge for part in view.parts for span in part.spans for edge in span})
-    pages = Pagemap(view.pid)
-    try:
-        arrays = tuple(_arrays(row, edges, pages) for row in answer["arrays"])
-    finally:
-        pages.close()
+    edges = {edge for part in view.parts for span in part.spans for edge in span}
+    with ProcessMemory(view.pid) as memory:
+        arrays = tuple(_arrays(row, edges, memory) for row in answer["arrays"])
     return Told(
         pid=view.pid,
         arrays=arrays,
@@ -40,7 +34,7 @@ def look_inside(
     )
 
 
-def _arrays(row: Mapping[str, Any], edges: Sequence[int], pages: Pagemap) -> HeldArrays:
+def _arrays(row: Mapping[str, Any], edges: Collection[int], memory: ProcessMemory) -> HeldArrays:
     shape = "x".join(str(n) for n in row["shape"])
     of = f"{row['count']:,} of {row['library']}, the largest " if row["count"] > 1 else ""
     what = f"{of}{row['dtype']} {shape}" if shape else f"{of}{row['dtype']}"
@@ -53,23 +47,13 @@ def _arrays(row: Mapping[str, Any], edges: Sequence[int], pages: Pagemap) -> Hel
         what=what,
         own=row["memory"] == "own" and row["device"] == "cpu",
         blocks=tuple(
-            (start, _resident(pages, start, end))
+            (start, memory.resident(start, end) if memory.readable else end - start)
             for address, size in row["extents"]
-            for start, end in _cut((address, address + size), edges)
+            for start, end in cut((address, address + size), edges)
         ),
         small=int(row["small_bytes"]),
         also=tuple(row["also"]),
     )
-
-
-def _cut(span: Span, edges: Sequence[int]) -> Iterator[Span]:
-    """A block cut where mappings begin and end."""
-    inner = [edge for edge in edges if span[0] < edge < span[1]]
-    yield from pairwise([span[0], *inner, span[1]])
-
-
-def _resident(pages: Pagemap, start: int, end: int) -> int:
-    return pages.resident(start, end) if pages.readable else end - start
 
 
 def _objects(row: Mapping[str, Any]) -> HeldObjects:

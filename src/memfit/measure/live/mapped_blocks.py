@@ -1,19 +1,16 @@
-"""Large blocks that malloc mapped by themselves, found from outside by what points to them."""
+"""Finds large blocks that malloc mapped on their own, by the pointers that lead to them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from memfit.measure.kernel.mappings import Mapping, Pagemap, Span
+import numpy as np
+
+from memfit.measure.kernel.mappings import Mapping
 from memfit.measure.kernel.proc import PAGE
-from memfit.measure.kernel.process_memory import ProcessMemory
-from memfit.measure.live.heap import FLAGS, HEAD
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
+from memfit.measure.live.heap import FLAGS, HEAD, Words
 from memfit.model import Native
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _MAPPED = 2  # the flag of such a block's size
 
@@ -21,11 +18,8 @@ _MAPPED = 2  # the flag of such a block's size
 class MappedBlocks:
     """The nameless mappings of a process, and the blocks in them."""
 
-    def __init__(self, maps: Sequence[Mapping], pages: Pagemap, memory: ProcessMemory) -> None:
-        import numpy as np
-
+    def __init__(self, maps: Sequence[Mapping], memory: ProcessMemory) -> None:
         self._maps = [m for m in maps if m.nameless and m.writable]
-        self._pages = pages
         self._memory = memory
         self._seen: set[Span] = set()
         self._filled: dict[int, tuple[list[int], list[int]]] = {}
@@ -36,13 +30,11 @@ class MappedBlocks:
         ends = np.flatnonzero(last)
         self._until = self._ends[ends[np.searchsorted(ends, np.arange(len(last)))]].tolist()
 
-    def pointed_to(self, words: NDArray[np.uint64]) -> Iterator[tuple[int, int, int]]:
+    def pointed_to(self, words: Words) -> Iterator[tuple[int, int, int]]:
         """Each block to which some of these words point: its place, size and what is resident.
 
         None comes twice, whatever words are given later.
         """
-        import numpy as np
-
         at = np.searchsorted(self._starts, words, side="right") - 1
         inside = at >= 0
         inside[inside] = words[inside] < self._ends[at[inside]]
@@ -59,13 +51,11 @@ class MappedBlocks:
 
     def _with_head(self, head: int, i: int) -> Span | None:
         """The block that has its head here, if there is one."""
-        import numpy as np
-
         mapping, until = self._maps[i], self._until[i]
         if not mapping.holds(head):
             return None
         # The head says what was left out before it to align the numbers, and the size.
-        gone = not self._pages.resident(head, head + HEAD)
+        gone = not self._memory.resident(head, head + HEAD)
         said = np.frombuffer(b"" if gone else self._memory.read(head, HEAD), dtype=np.uint64)
         if len(said) == 2 and int(said[1]) & _MAPPED:
             start, end = head - int(said[0]), head + (int(said[1]) & ~FLAGS)
@@ -94,11 +84,9 @@ class MappedBlocks:
 
     def _there(self, i: int, start: int, end: int) -> float:
         """How much is in memory between two addresses of a mapping, which is read once."""
-        import numpy as np
-
         if i not in self._filled:
             edges, before = [self._maps[i].start], [0]
-            for a, b in self._pages.present(self._maps[i].start, self._maps[i].end):
+            for a, b in self._memory.present(self._maps[i].start, self._maps[i].end):
                 edges += a, b
                 before += before[-1], before[-1] + b - a
             self._filled[i] = edges, before

@@ -1,19 +1,21 @@
-"""Name every mapping of a process by its layer: libraries, heap, stacks, large blocks, shared."""
+"""Names every mapping of a process by its layer: libraries, heap, stacks, blocks, shared memory."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from memfit.measure.kernel.elf import zeroed_bytes
-from memfit.measure.kernel.mappings import Mapping, Pagemap, Span, split
-from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.kernel.mappings import Mapping, split
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
 from memfit.measure.live.pymalloc import pools
 from memfit.measure.live.threads import Thread
 from memfit.model import Layer, Part
 
 # A thread's malloc arena is made of heaps of this size, each at a multiple of it.
 _HEAP = 64 * 2**20
+_HEAP_HEAD = struct.Struct("<4Q")
 # malloc gives a block of this size or more a mapping of its own; smaller ones are somebody else's.
 _BLOCK = 128 * 1024
 _SHARED = ("/dev/shm/", "/memfd:", "/SYSV", "/dev/zero", "[anon_shmem")
@@ -25,17 +27,13 @@ class Layers:
     """Takes the mappings of one process apart."""
 
     def __init__(
-        self,
-        maps: Sequence[Mapping],
-        threads: Sequence[Thread],
-        pages: Pagemap,
-        memory: ProcessMemory,
+        self, maps: Sequence[Mapping], threads: Sequence[Thread], memory: ProcessMemory
     ) -> None:
         self.maps = maps
-        self.threads = threads
-        self.pages = pages
         self.memory = memory
         self.used_by_objects = 0
+        self.stacks = {thread.stack: thread.pool for thread in threads if thread.stack}
+        self.arenas = list(self._arenas())
         programs = {m.path for m in maps if "x" in m.perms}
         self.libraries = {m.path for m in maps if m.path in programs or ".so" in _file(m.path)}
         self.python = any("python" in _file(path) for path in programs)
@@ -77,8 +75,6 @@ class Layers:
         return f"smaps: {count}"
 
     def _named(self) -> Iterable[Named]:
-        stacks = {thread.stack: thread for thread in self.threads if thread.stack}
-        arenas = dict(self._arenas())
         for before, mapping in pairwise([None, *self.maps]):
             assert mapping is not None
             if mapping.path and not mapping.path.startswith("[anon:"):
@@ -86,7 +82,7 @@ class Layers:
             elif mapping.forbidden:
                 yield "kept address space", Layer.KERNEL, mapping
             else:
-                yield from self._nameless(mapping, before, stacks, arenas)
+                yield from self._nameless(mapping, before)
 
     def _backed(self, mapping: Mapping) -> Named:
         """A mapping that the kernel gives a name."""
@@ -103,27 +99,21 @@ class Layers:
             return library_name(path), Layer.LIBRARIES, mapping
         return _file(path), Layer.FILES, mapping
 
-    def _nameless(
-        self,
-        mapping: Mapping,
-        before: Mapping | None,
-        stacks: dict[tuple[int, int], Thread],
-        arenas: dict[int, int],
-    ) -> Iterable[Named]:
+    def _nameless(self, mapping: Mapping, before: Mapping | None) -> Iterable[Named]:
         """Memory without a name: what lies where tells what it is."""
         if "s" in mapping.perms:
             yield shared_name(mapping), Layer.SHARED, mapping
             return
-        inside = [s for s in stacks if mapping.start < s[1] and s[0] < mapping.end]
-        own = [(a, b) for a, b in arenas.items() if mapping.start < b and a < mapping.end]
+        inside = [s for s in self.stacks if mapping.start < s[1] and s[0] < mapping.end]
+        own = [(a, b) for a, b in self.arenas if mapping.start < b and a < mapping.end]
         zeroed = 0
         if before is not None and before.end == mapping.start and before.path in self.libraries:
             zeroed = mapping.start + zeroed_bytes(before.path)
         cuts = [edge for span in (*inside, *own) for edge in span] + [zeroed]
-        for part in split(mapping, cuts, self.pages):
+        for part in split(mapping, cuts, self.memory):
             stack = next((s for s in inside if s[0] <= part.start < s[1]), None)
             if stack is not None:
-                yield stacks[stack].pool, Layer.STACKS, part
+                yield self.stacks[stack], Layer.STACKS, part
             elif any(a <= part.start < b for a, b in own):
                 yield "arenas", Layer.ARENAS, part
             elif part.start < zeroed and before is not None:
@@ -133,12 +123,11 @@ class Layers:
 
     def _blocks(self, mapping: Mapping) -> Iterable[Named]:
         """Python's pools apart from blocks that malloc mapped."""
-        spans: Sequence[tuple[int, int]] = ()
+        spans: Sequence[Span] = ()
         if self.python and mapping.writable and mapping.rss:
-            found = pools(mapping, self.pages, self.memory)
-            spans = found.spans
-            self.used_by_objects += found.used_bytes
-        for part in split(mapping, [edge for span in spans for edge in span], self.pages):
+            spans, used = pools(mapping, self.memory)
+            self.used_by_objects += used
+        for part in split(mapping, [edge for span in spans for edge in span], self.memory):
             if any(a <= part.start < b for a, b in spans):
                 yield "objects", Layer.OBJECTS, part
             elif part.reserved >= _BLOCK:
@@ -146,7 +135,7 @@ class Layers:
             else:
                 yield "small", Layer.UNKNOWN, part
 
-    def _arenas(self) -> Iterable[tuple[int, int]]:
+    def _arenas(self) -> Iterable[Span]:
         """Where threads' malloc arenas lie: a heap grows up to a multiple of its full size."""
         for mapping, after in pairwise([*self.maps, None]):
             assert mapping is not None
@@ -161,17 +150,12 @@ class Layers:
 
     def _is_heap(self, start: int) -> bool:
         """A heap begins with its arena's address, the heap before, and its size so far."""
-        words = [
-            int.from_bytes(word, "little")
-            for word in _words(self.memory.read(start, 32) if self._there(start) else b"")
-        ]
-        if len(words) < 4:
+        there = any(self.memory.present(start, start + 1))
+        head = self.memory.read(start, _HEAP_HEAD.size) if there else b""
+        if len(head) < _HEAP_HEAD.size:
             return False
-        arena, _, size, protected = words
+        arena, _, size, protected = _HEAP_HEAD.unpack(head)
         return bool(arena) and size <= protected <= _HEAP and size % 4096 == 0 and size > 0
-
-    def _there(self, address: int) -> bool:
-        return self.pages.readable and any(self.pages.present(address, address + 1))
 
 
 def spans_of(parts: Sequence[Part], layer: Layer) -> list[Span]:
@@ -195,7 +179,3 @@ def shared_name(mapping: Mapping) -> str:
 
 def _file(path: str) -> str:
     return path.removesuffix(" (deleted)").rsplit("/", 1)[-1]
-
-
-def _words(data: bytes) -> Iterable[bytes]:
-    return (data[i : i + 8] for i in range(0, len(data), 8))

@@ -1,4 +1,4 @@
-"""Whose C and C++ objects fill the heap: follow pointers from each library's data, from outside.
+"""Attributes heap blocks to the C and C++ libraries from whose data pointers lead to them.
 
 A block belongs to the library from whose data it is reached first, through other blocks or at once.
 What no library reaches belongs to Python and its arrays.
@@ -11,42 +11,32 @@ Where numpy's arrays have theirs is told by the arrays themselves, among Python'
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memfit.measure.kernel.elf import zeroed_bytes
-from memfit.measure.kernel.mappings import Mapping, Pagemap, split
+from memfit.measure.kernel.mappings import Mapping, split
 from memfit.measure.kernel.process_memory import ProcessMemory
-from memfit.measure.live.heap import HEAD, HeapBlocks, HeapCopy, copy_of
+from memfit.measure.live.heap import HEAD, HeapBlocks, HeapCopy, Indices, Words, copy_of
 from memfit.measure.live.mapped_blocks import MappedBlocks
 from memfit.measure.live.mapping_layers import library_name
 from memfit.model import Native
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Words = NDArray[np.uint64]
-    Indices = NDArray[np.int64]
 
 _INTERPRETER = ("libpython", "python")
 _TENSORS = "libc10"
 
 
 def follow(
-    heap: HeapCopy | None,
-    arrays: Words,
-    maps: Sequence[Mapping],
-    pages: Pagemap,
-    memory: ProcessMemory,
+    heap: HeapCopy | None, arrays: Words, maps: Sequence[Mapping], memory: ProcessMemory
 ) -> Native:
     """What libraries hold in the heap, and where tensors and arrays have their numbers.
 
     `arrays` are the places of numbers that arrays know of. Without a heap only those are found
     that are a mapping of their own.
     """
-    import numpy as np
-
-    mapped = MappedBlocks(maps, pages, memory)
+    mapped = MappedBlocks(maps, memory)
     blocks = HeapBlocks(heap.start, heap.words) if heap is not None else None
     if heap is None or blocks is None or not blocks.count:
         return Native(arrays=tuple(mapped.pointed_to(arrays)))
@@ -61,12 +51,12 @@ def follow(
     owner = np.full(blocks.count, -1, dtype=np.int32)
     names: list[str] = []
     reached = []
-    for name, data in _data(maps, pages):
+    for name, data in _data(maps, memory):
         if name.startswith(_INTERPRETER):
             continue
         roots = np.unique(
             np.concatenate(
-                [blocks.pointed_to(copy_of((m.start, m.end), pages, memory).words) for m in data]
+                [blocks.pointed_to(copy_of((m.start, m.end), memory).words) for m in data]
             )
         )
         roots = roots[owner[roots] < 0]
@@ -81,14 +71,8 @@ def follow(
     free = heap.resident(blocks.offsets[:-1][~used], blocks.sizes[~used])
     return Native(
         libraries={name: int(owned[i + 1]) for i, name in enumerate(names) if owned[i + 1]},
-        tensors=(
-            *_in_heap(of_tensors, blocks, heap),
-            *mapped.pointed_to(tensors),
-        ),
-        arrays=(
-            *_in_heap(of_arrays, blocks, heap),
-            *mapped.pointed_to(arrays),
-        ),
+        tensors=(*_in_heap(of_tensors, blocks, heap), *mapped.pointed_to(tensors)),
+        arrays=(*_in_heap(of_arrays, blocks, heap), *mapped.pointed_to(arrays)),
         free=int(free.sum()),
     )
 
@@ -107,8 +91,6 @@ def _in_heap(found: Indices, blocks: HeapBlocks, heap: HeapCopy) -> Iterator[tup
 
 def _beginning_in(blocks: HeapBlocks, library: Sequence[Mapping]) -> Indices:
     """The blocks in use that begin with a pointer into a library: objects of its classes."""
-    import numpy as np
-
     if not library:
         return np.zeros(0, dtype=np.int64)
     begins = blocks.words[(blocks.offsets[:-1] + HEAD) // 8]
@@ -116,40 +98,31 @@ def _beginning_in(blocks: HeapBlocks, library: Sequence[Mapping]) -> Indices:
     return np.flatnonzero((begins >= np.uint64(low)) & (begins < np.uint64(high)) & blocks.in_use)
 
 
-def _from(blocks: Indices, first: Indices, to: Indices) -> Indices:
-    """Where the pointers of these blocks lead."""
-    import numpy as np
-
-    counts = first[blocks + 1] - first[blocks]
-    begins = np.cumsum(counts) - counts
-    return to[np.repeat(first[blocks] - begins, counts) + np.arange(int(counts.sum()))]
-
-
 def _spread(owner: NDArray[np.int32], reached: Indices, first: Indices, to: Indices) -> None:
     """Give every block that is not owned yet to the owner of the block that reaches it first."""
-    import numpy as np
-
     while len(reached):
-        heirs = np.repeat(owner[reached], first[reached + 1] - first[reached])
-        found = _from(reached, first, to)
+        counts = first[reached + 1] - first[reached]
+        begins = np.cumsum(counts) - counts
+        # Where the pointers of these blocks lead, and whose these are.
+        found = to[np.repeat(first[reached] - begins, counts) + np.arange(int(counts.sum()))]
+        heirs = np.repeat(owner[reached], counts)
         new = owner[found] < 0
         found, once = np.unique(found[new], return_index=True)
         owner[found] = heirs[new][once]
         reached = found
 
 
-def _data(maps: Sequence[Mapping], pages: Pagemap) -> Iterator[tuple[str, list[Mapping]]]:
+def _data(maps: Sequence[Mapping], memory: ProcessMemory) -> Iterator[tuple[str, list[Mapping]]]:
     """Each library with its writable data, zeroed data included."""
     found: dict[str, list[Mapping]] = {}
     programs = {m.path for m in maps if "x" in m.perms and m.path.startswith("/")}
-    before: Mapping | None = None
-    for mapping in maps:
+    for before, mapping in pairwise([None, *maps]):
+        assert mapping is not None
         if mapping.writable and mapping.path in programs:
             found.setdefault(library_name(mapping.path), []).append(mapping)
         elif mapping.nameless and mapping.writable and before is not None:
             zeroed = zeroed_bytes(before.path) if before.path in programs else 0
             if zeroed and before.end == mapping.start:
-                part = split(mapping, [mapping.start + zeroed], pages)[0]
+                part = split(mapping, [mapping.start + zeroed], memory)[0]
                 found.setdefault(library_name(before.path), []).append(part)
-        before = mapping
     yield from found.items()

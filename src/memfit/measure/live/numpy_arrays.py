@@ -1,4 +1,4 @@
-"""Find numpy's arrays in a process, from outside.
+"""Finds numpy's arrays in a process, from outside.
 
 An array is a small Python object: how often it is held, its type, the place of its numbers, how
 many dimensions, and so on. The type lies in numpy's own data, so that arrays are known by it;
@@ -8,18 +8,13 @@ not so those of other classes, nor in a Python without its lock.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from memfit.measure.kernel.mappings import Mapping, Pagemap, Span
-from memfit.measure.kernel.process_memory import ProcessMemory
-from memfit.measure.live.heap import copy_of
+import numpy as np
+
+from memfit.measure.kernel.mappings import Mapping
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
+from memfit.measure.live.heap import Words, copy_of
 from memfit.measure.live.mapping_layers import library_name
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Words = NDArray[np.uint64]
 
 _NUMPY = "_multiarray_umath"
 # Words of an array, counted from its type, and what they can be.
@@ -29,16 +24,14 @@ _PIECE = 64 * 2**20  # looked at at once
 
 
 def data_of_arrays(
-    objects: Sequence[Span], maps: Sequence[Mapping], pages: Pagemap, memory: ProcessMemory
+    objects: Sequence[Span], maps: Sequence[Mapping], memory: ProcessMemory
 ) -> Words:
     """Where arrays that own their numbers have them; arrays lie among Python's small `objects`."""
-    import numpy as np
-
     own = [m for m in maps if m.writable and m.path and library_name(m.path) == _NUMPY]
     found = []
     if own:
         types = min(m.start for m in own), max(m.end for m in own)
-        found = [_data(copy_of(piece, pages, memory).words, types) for piece in _pieces(objects)]
+        found = [_data(copy_of(piece, memory).words, types) for piece in _pieces(objects)]
     return np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *found]))
 
 
@@ -49,8 +42,6 @@ def _pieces(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _data(words: Words, types: Span) -> Words:
-    import numpy as np
-
     # Below the first there is no number without a sign: it is a large one.
     at = np.flatnonzero(words - np.uint64(types[0]) < np.uint64(types[1] - types[0]))
     at = at[(at > 0) & (at + _WORDS <= len(words))]

@@ -1,4 +1,4 @@
-"""Read a live process tree from outside: each process by layer, its threads and its settings."""
+"""Reads a live process tree from outside: each process by layer, its threads and its settings."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ from dataclasses import replace
 
 from memfit.errors import UsageError
 from memfit.measure.kernel import proc
-from memfit.measure.kernel.mappings import Pagemap, Span
-from memfit.measure.kernel.process_memory import ProcessMemory
-from memfit.measure.live.arenas import in_arenas
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
 from memfit.measure.live.mapping_layers import Layers, spans_of
-from memfit.measure.live.native_pointers import follow
-from memfit.measure.live.snapshot import settled
 from memfit.measure.live.threads import Thread, threads
 from memfit.model import Layer, Native, Part, ProcessView, ThreadPool
 
@@ -53,43 +49,46 @@ def read_tree(
 
 def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
     """One process, as in `read_tree`. Raises UsageError where it is gone or may not be read."""
-    pages = Pagemap(pid)
+    # These load numpy, which those who only ask whether a process is alive do without.
+    from memfit.measure.live.arenas import in_arenas
+    from memfit.measure.live.native_pointers import follow
+    from memfit.measure.live.snapshot import settled
+
     try:
         with ProcessMemory(pid) as memory:
-            now = settled(pid, pages, memory, numbers)
+            now = settled(pid, memory, numbers)
             if now is None:
                 raise _gone(pid)
-            own = threads(pid, now.maps, pages)
-            parts = Layers(now.maps, own, pages, memory).parts()
+            own = threads(pid, now.maps, memory)
+            parts = Layers(now.maps, own, memory).parts()
             followed = Native()
-            if now.insides is not None:
-                insides = now.insides
-                followed = follow(insides.heap, insides.arrays, now.maps, pages, memory)
-                used, free = in_arenas(spans_of(parts, Layer.ARENAS), own, pages, memory)
+            if now.arrays is not None:
+                followed = follow(now.heap, now.arrays, now.maps, memory)
+                used, free = in_arenas(spans_of(parts, Layer.ARENAS), own, memory)
                 followed = replace(followed, threads=used, free_in_arenas=free)
         parts += _rounding(now.total.pss - sum(m.pss for m in now.maps), len(now.maps))
+        stat = proc.stat(pid)
     except PermissionError:
         raise UsageError(
             f"the memory of process {pid} may not be read: run memfit as its user or as root"
         ) from None
     except OSError:
         raise _gone(pid) from None
-    finally:
-        pages.close()
-    stat = _stat_or_gone(pid)
+    environment = proc.environment(pid)
+    up = time.clock_gettime(time.CLOCK_BOOTTIME)
     return ProcessView(
         pid=pid,
         parent=int(stat[1]),
         name=own[0].name if own else "",
         command=_command(pid),
-        seconds=_age(int(stat[19])),
+        seconds=max(0.0, up - int(stat[19]) / os.sysconf("SC_CLK_TCK")),
         rss=now.total.rss,
         pss=now.total.pss,
         private=sum(m.private for m in now.maps),
         reserved=sum(m.reserved for m in now.maps),
         parts=tuple(parts),
         pools=tuple(_pools(own, [p for p in parts if p.layer is Layer.STACKS])),
-        settings=_settings(pid),
+        settings={name: environment[name] for name in SETTINGS if name in environment},
         native=followed,
     )
 
@@ -136,13 +135,11 @@ def is_alive(pid: int) -> bool:
 def commands_with(*words: str) -> list[int]:
     """Processes that this user may read and whose command has these words one after the other."""
     found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == os.getpid():
-            continue
-        command = _command(int(name)).split()
-        stems = [word.rsplit("/", 1)[-1] for word in command]
-        if any(stems[i : i + len(words)] == list(words) for i in range(len(stems))):
-            found.append(int(name))
+    for pid in proc.processes():
+        stems = [word.rsplit("/", 1)[-1] for word in _command(pid).split()]
+        alike = (stems[i : i + len(words)] == list(words) for i in range(len(stems)))
+        if pid != os.getpid() and any(alike):
+            found.append(pid)
     return sorted(found)
 
 
@@ -188,33 +185,5 @@ def _pools(own: Sequence[Thread], stacks: Sequence[Part]) -> list[ThreadPool]:
     ]
 
 
-def _stat_or_gone(pid: int) -> list[str]:
-    try:
-        return proc.stat(pid)
-    except OSError:
-        raise _gone(pid) from None
-
-
-def _age(started: int) -> float:
-    """Seconds since a process started, from its ticks since the machine did."""
-    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK"))
-
-
 def _command(pid: int) -> str:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return file.read().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
-    except OSError:
-        return ""
-
-
-def _settings(pid: int) -> dict[str, str]:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            pairs = [entry.partition(b"=") for entry in file.read().split(b"\0")]
-    except OSError:
-        return {}
-    found = {
-        name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs
-    }
-    return {name: found[name] for name in SETTINGS if name in found}
+    return proc.text(f"/proc/{pid}/cmdline").rstrip("\0").replace("\0", " ")

@@ -1,4 +1,4 @@
-"""Record a running tree from outside and, with a limit, keep it below that."""
+"""Records a running tree from outside and, with a limit, keeps it below that."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from memfit.errors import UsageError
-from memfit.measure.children.ending import end_tree, signal_all
+from memfit.measure.children.process_lifetime import end_tree, signal_all
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.cgroup import Group, make_group
 from memfit.measure.record.recording import Recording
-from memfit.measure.record.sampling import Filling, Sampler
+from memfit.measure.record.sampling import Sampler
 from memfit.model import Event, EventKind, Forecast, Ledger, Limit, Reading
 from memfit.units import format_bytes
 
@@ -72,7 +71,6 @@ class Recorder:
         self.pid = pid
         self.started = time.monotonic()
         self._sampler = Sampler(pid)
-        self._filling = Filling(pid)
         self.recording.about(command=list(self.command), pid=pid, started=time.time())
         if self.limit is not None:
             self.recording.about(limit_bytes=self.limit.bytes, limit_source=self.limit.source)
@@ -113,30 +111,20 @@ class Recorder:
         return time.monotonic() - self.started
 
     def _read(self) -> None:
-        sample = self._sampler.sample()
-        if not sample.bytes:
+        reading = self._sampler.sample(round(self.seconds, 3), self.recording.step())
+        if not reading.bytes:
             return
-        self._filling.look()
-        reading = Reading(
-            seconds=round(self.seconds, 3),
-            bytes=sample.bytes,
-            processes=sample.processes,
-            threads=sample.threads,
-            step=self.recording.step(),
-            filling=self._filling.filled,
-            room=self._filling.room,
-        )
         self.readings.append(reading)
         if len(self.readings) > 20_000:  # a forecast needs no more
             del self.readings[: len(self.readings) // 2 : 2]
         self.recording.reading(reading)
-        self.peak = max(self.peak, sample.bytes)
-        self._rows_of_peak(sample.bytes)
+        self.peak = max(self.peak, reading.bytes)
+        self._rows_of_peak(reading.bytes)
         if self.seconds >= self._next_forecast:
             limit = None if self.limit is None else self.limit.bytes
             self.forecast = self.tools.forecast(self.readings, limit)
             self._next_forecast = self.seconds + _FORECAST_SECONDS
-            self._warn(sample.bytes)
+            self._warn(reading.bytes)
         if self.tools.live is not None:
             self.tools.live(reading, self.forecast)
 
@@ -155,12 +143,12 @@ class Recorder:
         if self.limit is None or self._warned:
             return
         found = self.forecast
-        soon = found is not None and found.reaches_limit_at is not None
-        if amount < _WARN * self.limit.bytes and not soon:
+        reached = None if found is None else found.reaches_limit_at
+        if amount < _WARN * self.limit.bytes and reached is None:
             return
         text = f"{format_bytes(amount)} of {format_bytes(self.limit.bytes)}"
-        if soon and found is not None and found.reaches_limit_at is not None:
-            left = max(0.0, found.reaches_limit_at - self.seconds)
+        if found is not None and reached is not None:
+            left = max(0.0, reached - self.seconds)
             text += f", {found.growth.value}: the limit is reached in about {left:.0f} s"
         self._warned = True
         self._event(EventKind.WARNING, text, amount)
@@ -194,9 +182,8 @@ class Recorder:
         self._terminated = time.monotonic()
 
     def _killed_by_kernel(self) -> bool:
-        if self._group is not None and self._group.killed():
-            return True
-        return _oom_kills() > self._oom_before
+        in_group = self._group is not None and self._group.killed() > 0
+        return in_group or _oom_kills() > self._oom_before
 
     def _event(self, kind: EventKind, text: str, amount: int = 0) -> None:
         self.recording.event(
@@ -206,8 +193,4 @@ class Recorder:
 
 def _oom_kills() -> int:
     """How many processes this machine's kernel has ended for want of memory so far."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/vmstat").read_text().splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return 0
+    return proc.figure("/proc/vmstat", "oom_kill ") or 0

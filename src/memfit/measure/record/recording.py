@@ -79,39 +79,25 @@ class Recording:
 
     def reading(self, reading: Reading) -> None:
         """Keep one reading."""
-        self._file.execute(
-            "INSERT INTO readings (seconds, bytes, processes, threads, step, filling, room) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                reading.seconds,
-                reading.bytes,
-                reading.processes,
-                reading.threads,
-                reading.step,
-                reading.filling,
-                reading.room,
-            ),
-        )
+        self._insert("readings", vars(reading))
         self._readings += 1
         if self._readings > self.most_readings:
             self._thin()
 
     def event(self, event: Event) -> None:
         """Keep something that happened."""
-        self._file.execute(
-            "INSERT INTO events (seconds, kind, text, bytes) VALUES (?, ?, ?, ?)",
-            (event.seconds, event.kind.value, event.text, event.bytes),
-        )
+        self._insert("events", {**vars(event), "kind": event.kind.value})
+
+    def _insert(self, table: str, row: Mapping[str, Any]) -> None:
+        names, values = ", ".join(row), ", ".join(f":{name}" for name in row)
+        self._file.execute(f"INSERT INTO {table} ({names}) VALUES ({values})", row)
 
     def ledger(self, seconds: float, ledger: Ledger) -> None:
         """Keep the rows at a peak; the highest one stays, and the latest."""
         rows = [_row(ledger, component) for component in ledger.components]
         total = sum(row["bytes"] for row in rows)
         self._file.execute("BEGIN")
-        self._file.execute(
-            "INSERT INTO ledgers (seconds, bytes, rows) VALUES (?, ?, ?)",
-            (seconds, total, json.dumps(rows)),
-        )
+        self._insert("ledgers", {"seconds": seconds, "bytes": total, "rows": json.dumps(rows)})
         self._file.execute(
             "DELETE FROM ledgers WHERE id NOT IN (SELECT max(id) FROM ledgers) AND id NOT IN "
             "(SELECT id FROM ledgers ORDER BY bytes DESC, id LIMIT 1)"
@@ -168,23 +154,9 @@ def load(path: Path) -> Trace:
     """Read a recording, finished or still growing."""
     with _opened(path) as file:
         about = {name: json.loads(value) for name, value in file.execute("SELECT * FROM about")}
-        readings = tuple(
-            Reading(
-                seconds=seconds,
-                bytes=amount,
-                processes=processes,
-                threads=threads,
-                step=step,
-                filling=filling,
-                room=room,
-            )
-            for _, seconds, amount, processes, threads, step, filling, room in file.execute(
-                "SELECT * FROM readings ORDER BY id"
-            )
-        )
+        readings = tuple(Reading(**row) for row in _rows(file, "readings"))
         events = tuple(
-            Event(seconds=seconds, kind=EventKind(kind), text=text, bytes=amount)
-            for _, seconds, kind, text, amount in file.execute("SELECT * FROM events ORDER BY id")
+            Event(**{**row, "kind": EventKind(row["kind"])}) for row in _rows(file, "events")
         )
         rows = file.execute("SELECT rows FROM ledgers ORDER BY bytes DESC, id LIMIT 1").fetchone()
     limit = about.get("limit_bytes")
@@ -199,6 +171,12 @@ def load(path: Path) -> Trace:
         exit_code=about.get("exit_code"),
         holders=about.get("holders", {}),
     )
+
+
+def _rows(file: sqlite3.Connection, table: str) -> Iterator[dict[str, Any]]:
+    found = file.execute(f"SELECT * FROM {table} ORDER BY id")
+    _, *names = (column[0] for column in found.description)
+    return (dict(zip(names, row, strict=True)) for _, *row in found)
 
 
 def is_recording(path: Path) -> bool:

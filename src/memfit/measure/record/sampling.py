@@ -1,4 +1,4 @@
-"""How much a process tree holds, often and at little cost.
+"""Samples the memory of a process tree, often and at little cost.
 
 Adding up PSS takes longer the more memory there is, so it is done seldom; in between, the change of
 the resident size, which the kernel keeps ready, is added to it.
@@ -7,24 +7,15 @@ the resident size, which the kernel keeps ready, is added to it.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.mappings import Mapping, mappings
+from memfit.model import Reading
 
 _SHARE = 200  # an exact reading takes at most this part of the time between two
 _LEAST_SECONDS = 0.5
 _MEMBERS_SECONDS = 0.02
 _BLOCK = 32 * 2**20  # a mapping that may be a buffer being filled
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sample:
-    """The tree at one moment."""
-
-    bytes: int
-    processes: int
-    threads: int
 
 
 class Sampler:
@@ -38,19 +29,29 @@ class Sampler:
         self._high_water = 0
         self._members: list[int] = [pid]
         self._next_members = 0.0
+        self._filling = Filling(pid)
 
-    def sample(self) -> Sample:
+    def sample(self, seconds: float, step: int | None = None) -> Reading:
         """What the tree holds now, with spikes of its main process since the last time."""
         if time.monotonic() >= self._next_exact:
             self._read_exactly()
-        resident, threads = self._quick()
-        amount = max(0, self._exact + resident - self._resident)
+        amount = self._now()
+        threads = sum(map(proc.threads, self._members))
         high = proc.high_water(self.pid)
         if high > self._high_water:
             own = proc.resident(self.pid)
             amount += max(0, high - max(own, self._high_water)) if self._high_water else 0
             self._high_water = high
-        return Sample(bytes=amount, processes=len(self._members), threads=threads)
+        self._filling.look()
+        return Reading(
+            seconds=seconds,
+            bytes=amount,
+            processes=len(self._members),
+            threads=threads,
+            step=step,
+            filling=self._filling.filled,
+            room=self._filling.room,
+        )
 
     def quick_bytes(self) -> int:
         """The same without spikes and threads: for a guard that looks often."""
@@ -58,24 +59,20 @@ class Sampler:
         if now >= self._next_members:
             self._members = [self.pid, *proc.descendants(self.pid)]
             self._next_members = now + _MEMBERS_SECONDS
+        return self._now()
+
+    def _now(self) -> int:
         return max(0, self._exact + sum(map(proc.resident, self._members)) - self._resident)
 
     def _read_exactly(self) -> None:
         started = time.monotonic()
         self._members = [self.pid, *proc.descendants(self.pid)]
-        exact = proc.tree_pss(self.pid)
+        exact = proc.tree_memory(self.pid).pss
         if exact:
             self._exact = exact
             self._resident = sum(map(proc.resident, self._members))
         took = time.monotonic() - started
         self._next_exact = time.monotonic() + max(_LEAST_SECONDS, _SHARE * took)
-
-    def _quick(self) -> tuple[int, int]:
-        resident = threads = 0
-        for pid in self._members:
-            resident += proc.resident(pid)
-            threads += proc.threads(pid)
-        return resident, threads
 
 
 class Filling:

@@ -1,4 +1,4 @@
-"""The cost of what stands around a training: envs, workers, evaluation and saving."""
+"""Measures what a run has beside its training: envs, workers, evaluation and saving."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ def with_beside(readings: Readings, beside: Beside, scratch: Path) -> Readings:
         found["env_each"] = cost_of_one(beside.make_env)
     if beside.evaluate is not None:
         found["evaluate_bytes"] = _growth(beside.evaluate)
-    if beside.save is not None:
-        found["save_bytes"] = _save_bytes(beside.save, scratch)
+    if beside.save is not None:  # the replay buffer apart
+        found["save_bytes"] = max(0, _spike(partial(beside.save, scratch, False)))
     if beside.saves_replay:
         found["pickled_copies"] = _pickled_copies(scratch)
     return replace(readings, **found)
@@ -91,25 +92,25 @@ def _growth(evaluate: Callable[[int, float], None]) -> int:
     return max(0, meter.now() - before)
 
 
-def _save_bytes(save: Callable[[Path, bool], None], scratch: Path) -> int:
-    """The spike of one save of the model, replay buffer apart."""
-    meter = PeakMeter()
-    before = meter.now()
-    meter.start()
-    save(scratch, False)
-    return max(0, meter.peak() - before)
-
-
 def _pickled_copies(scratch: Path) -> int:
     """How many copies of an array pickle holds while it saves one: none in recent versions."""
     import numpy as np
 
     array = np.ones((2048, 2048), np.float32)
+    target = scratch / "array.pkl"
+
+    def save() -> None:
+        with target.open("wb") as file:
+            pickle.dump({"array": array}, file, protocol=pickle.HIGHEST_PROTOCOL)
+
+    spike = _spike(save)
+    target.unlink()
+    return round(spike / array.nbytes)
+
+
+def _spike(work: Callable[[], None]) -> int:
     meter = PeakMeter()
     before = meter.now()
     meter.start()
-    target = scratch / "array.pkl"
-    with target.open("wb") as file:
-        pickle.dump({"array": array}, file, protocol=pickle.HIGHEST_PROTOCOL)
-    target.unlink()
-    return round((meter.peak() - before) / array.nbytes)
+    work()
+    return meter.peak() - before

@@ -1,4 +1,4 @@
-"""Replay a sequence of allocations through this machine's malloc, without touching the memory.
+"""Replays allocations through this machine's malloc, without touching the memory.
 
 What a sequence of allocations adds to a process is more than the bytes asked for: malloc keeps
 freed blocks, splits and fails to reuse them. No model of that is needed. The sequence is given to

@@ -1,28 +1,14 @@
-"""Peaks of a run that really trains, phase by phase, and how much of its arrays is resident."""
+"""Observes a run that really trains: peaks by phase, and how much of its arrays is resident."""
 
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Callable
 from typing import Any
 
 from memfit.measure.kernel.proc import PeakMeter
+from memfit.measure.kernel.process_memory import ProcessMemory
 from memfit.model.training import Observed
-
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-_PRESENT = 1 << 63
-
-
-def resident_bytes(address: int, size: int) -> int:
-    """How much of a stretch of this process's memory is resident, from the kernel's page map."""
-    first, last = address // _PAGE, -(-(address + size) // _PAGE)
-    with open("/proc/self/pagemap", "rb") as pagemap:
-        pagemap.seek(first * 8)
-        entries = pagemap.read((last - first) * 8)
-    pages = struct.iter_unpack("Q", entries)
-    present = sum(1 for (entry,) in pages if entry & _PRESENT)
-    return min(size, present * _PAGE)
 
 
 class Observer:
@@ -55,13 +41,13 @@ class Observer:
 
     def _read_rows(self) -> None:
         """The most of each array that was resident so far."""
-        for name, arrays in self.training.arrays().items():
-            held = sum(resident_bytes(*_place(array)) for array in arrays)
-            self.rows[name] = max(self.rows.get(name, 0), held)
+        with ProcessMemory(os.getpid()) as memory:
+            for name, arrays in self.training.arrays().items():
+                held = sum(memory.resident(*_place(array)) for array in arrays)
+                self.rows[name] = max(self.rows.get(name, 0), held)
 
 
 def _place(array: Any) -> tuple[int, int]:
-    """Where an array or a tensor of the host has its numbers."""
-    if hasattr(array, "data_ptr"):
-        return int(array.data_ptr()), int(array.nbytes)
-    return int(array.ctypes.data), int(array.nbytes)
+    """Where the numbers of an array, or of a tensor of the host, begin and end."""
+    start = array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+    return int(start), int(start) + int(array.nbytes)

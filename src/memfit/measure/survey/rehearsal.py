@@ -1,4 +1,4 @@
-"""Rehearsal of a run at its real size, whose peaks are read from the kernel.
+"""Rehearses a run at its real size, and reads its peaks from the kernel.
 
 Runs in a disposable child of its own, which nothing has disturbed before: a few iterations of the
 run's own collecting and updating with buffers touched in full, then evaluation and saving where

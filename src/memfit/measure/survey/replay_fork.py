@@ -1,4 +1,4 @@
-"""Replay sequences of allocations in a fork made before anything else disturbed malloc.
+"""Replays allocations in a fork that was made before anything else disturbed malloc.
 
 A recording leaves much free memory behind in malloc, which a replay would use up before it grows.
 So a process is forked while malloc is as the run's own process has it; it waits until the sequence
@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import json
 import mmap
 import os
 import pickle
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -62,8 +60,8 @@ class ReplayFork:
         """Growth at each moment, over so many draws."""
         pickle.dump((dict(told), seeds), self._told)
         self._told.flush()
-        answer = json.loads(self._found.readline())
-        return {moment: HeapGrowth(**growth) for moment, growth in answer.items()}
+        growth: dict[str, HeapGrowth] = pickle.load(self._found)
+        return growth
 
     def dismiss(self) -> None:
         """End the fork."""
@@ -74,9 +72,7 @@ class ReplayFork:
     def _serve(self, told: BinaryIO, found: BinaryIO) -> None:
         while told.peek(1):  # type: ignore[attr-defined]
             arguments, seeds = pickle.load(told)
-            growth = replay_often(partial(self._steps, **arguments), seeds)
-            answer = {moment: asdict(one) for moment, one in growth.items()}
-            found.write(json.dumps(answer).encode() + b"\n")
+            pickle.dump(replay_often(partial(self._steps, **arguments), seeds), found)
             found.flush()
 
 

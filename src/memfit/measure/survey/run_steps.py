@@ -1,4 +1,4 @@
-"""What a run of rollouts and updates asks of malloc, in its order.
+"""The allocations and releases of a whole run of rollouts and updates, in their order.
 
 A script's local variables keep a step's tensors alive until the next step replaces them. So each
 piece of work is recorded twice, and the second time shows where the first one's leavings go;

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from memfit.measure.survey.lines import line_through
 from memfit.model import Slope
 from memfit.model.training import Driven
 
@@ -18,7 +17,7 @@ def saved_activations(training: Driven, samples: int) -> Slope | None:
     low = max(1, samples // 2)
     high = max(samples, low + 1)
     try:
-        return line_through(low, high, _saved_bytes(training, low), _saved_bytes(training, high))
+        return Slope.through(low, high, _saved_bytes(training, low), _saved_bytes(training, high))
     except Exception:  # noqa: BLE001 - a network may do anything in its forward pass
         return None
 

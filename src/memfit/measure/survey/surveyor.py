@@ -1,4 +1,4 @@
-"""Survey of a training that is about to begin: what it holds, and what its updates will add.
+"""Surveys a training that is about to begin: what it holds, and what its updates will add.
 
 Runs in the disposable child, where the training's objects are. The stages are small on purpose: a
 little collecting, one small update to see what first use costs, two recorded ones to learn the
@@ -16,7 +16,6 @@ from functools import partial
 
 from memfit.measure.kernel.proc import PeakMeter, own_bytes
 from memfit.measure.survey import recorded_allocations
-from memfit.measure.survey.lines import line_through
 from memfit.measure.survey.malloc_replay import SEEDS, HeapGrowth, Malloc
 from memfit.measure.survey.recorded_allocations import Sequences, record_twice
 from memfit.measure.survey.replay_fork import ReplayFork, blocks_of
@@ -115,7 +114,7 @@ class Surveyor:
         gc.collect()
 
     def _update(self, samples: int) -> None:
-        work = Work(batch=samples, knobs=self.knobs)
+        work = self._work(samples)
         self.training.collect(work)
         self.training.update(work, no_mark)
 
@@ -166,7 +165,7 @@ class Surveyor:
     def _too_much(self, seconds: float, grown: int, done: int, samples: int, most: float) -> bool:
         # Half of what a small update takes does not grow with it.
         share = 0.5 if done == WARM_SAMPLES else 1.0
-        held = self.training.held_bytes(Work(batch=samples, knobs=self.knobs))
+        held = self.training.held_bytes(self._work(samples))
         return (
             share * seconds * samples > most * done
             or held > REAL_HELD_BYTES
@@ -178,7 +177,7 @@ class Surveyor:
 
         Other processes must not count. Copies made before the first minibatch are over by then.
         """
-        work = Work(batch=samples, knobs=self.knobs)
+        work = self._work(samples)
         self.training.collect(work)
         first = [MINIBATCH]
 
@@ -207,7 +206,7 @@ class Surveyor:
             if full.records_gradients:
                 low, high = full.collected, 2 * full.collected
                 kept = [Cycle.of(rollouts.at(n)).kept_bytes for n in (low, high)]
-                graph = line_through(low, high, *kept)
+                graph = Slope.through(low, high, *kept)
         padding = training.padding(updates.large_batch, full.width)
         ends = (full.width, 2 * full.width)
         live = [live_peak(Cycle.of(updates.at(round(n * padding)))) for n in ends]
@@ -217,7 +216,7 @@ class Surveyor:
             matched_share=updates.matched_share,
             gather=self._gather_bytes(small, large),
             graph=graph,
-            live=line_through(*ends, *live),
+            live=Slope.through(*ends, *live),
         )
         self._settle()
         self.malloc.release()  # replays are made elsewhere
@@ -288,7 +287,7 @@ class Surveyor:
                 # The first updates were seen; over many more, malloc holds what replays say.
                 likely = max(seen, (seen + likely) // 2)
             more = two[moment].likely - one[moment].likely
-            growth[moment] = line_through(full.unit, larger.unit, likely, likely + more)
+            growth[moment] = Slope.through(full.unit, larger.unit, likely, likely + more)
             spread[moment] = one[moment].most - one[moment].likely
         self.readings = replace(self.readings, growth=growth, growth_spread=spread)
 

@@ -1,4 +1,4 @@
-"""Ask a process that listens who holds its memory, and make one listen that does not yet."""
+"""Asks a listening process who holds its memory, and attaches a listener where there is none."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memfit.errors import Unsupported, UsageError
+from memfit.measure.kernel.proc import text
 
 _INSIDE = Path(__file__).resolve().parents[2] / "inside"
 _TRIES = 3
@@ -46,7 +47,23 @@ def ask(
     `memfit.inside`.
     """
     request = {"want": "holders", "duplicates": duplicates, "roles": dict(roles)}
-    return _answer(pid, request, until=time.monotonic() + timeout)
+    until = time.monotonic() + timeout
+    for _ in range(_TRIES):  # one that forks, or is just starting its thread, is asked again
+        client = _connected(pid, until - time.monotonic())
+        if client is None:
+            return None
+        with client:
+            try:
+                client.sendall(json.dumps(request).encode() + b"\n")
+                found = json.loads(_everything(client, until))
+            except (OSError, ValueError):
+                return None
+        if isinstance(found, dict) and "error" not in found:
+            return found
+        if not isinstance(found, dict) or not found.get("again"):
+            return None
+        time.sleep(_AGAIN_SECONDS)
+    return None
 
 
 def listens(pid: int) -> bool:
@@ -113,26 +130,6 @@ def _wait_until_it_listens(pid: int) -> None:
         time.sleep(_AGAIN_SECONDS)
 
 
-def _answer(pid: int, request: dict[str, Any], *, until: float) -> dict[str, Any] | None:
-    """One answer; a target that forks or is just starting its thread is asked again."""
-    for _ in range(_TRIES):
-        client = _connected(pid, until - time.monotonic())
-        if client is None:
-            return None
-        with client:
-            try:
-                client.sendall(json.dumps(request).encode() + b"\n")
-                found = json.loads(_everything(client, until))
-            except (OSError, ValueError):
-                found = None
-        if isinstance(found, dict) and "error" not in found:
-            return found
-        if found is None or not found.get("again"):
-            return None
-        time.sleep(_AGAIN_SECONDS)
-    return None
-
-
 def _everything(client: socket.socket, until: float) -> bytes:
     parts: list[bytes] = []
     while True:
@@ -163,11 +160,7 @@ def _connected(pid: int, seconds: float) -> socket.socket | None:
 
 def _own_number(pid: int) -> int:
     """The number that a process knows itself by, which is another one in a container."""
-    try:
-        with open(f"/proc/{pid}/status") as file:
-            for line in file:
-                if line.startswith("NSpid:"):
-                    return int(line.split()[-1])
-    except (OSError, ValueError):
-        pass
+    for line in text(f"/proc/{pid}/status").splitlines():
+        if line.startswith("NSpid:"):
+            return int(line.split()[-1])
     return pid
