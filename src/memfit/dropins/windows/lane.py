@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memfit.dropins.windows.layout import Window
-from memfit.dropins.windows.strip import SLAB, Strip
+from memfit.dropins.windows.compressed import CompressedStrip
+from memfit.dropins.windows.layout import Array, Window
+from memfit.dropins.windows.strip import SLAB, RawStrip
 
-Array = NDArray[Any]
+Strip = RawStrip | CompressedStrip
 
 
 class Lane:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -166,14 +166,7 @@ def _in_stretch(before: Array, after: Array, at: int, end: int, most: int) -> It
     found = _largest(before[:, at:end], after[:, at:end]) if most and end - at >= SHORTEST else None
     if found is None:
         return
-    window = Window(
-        length=found.length,
-        offset=found.offset + at,
-        inner=found.inner,
-        outer=found.outer,
-        new=found.new,
-        newest_first=found.newest_first,
-    )
+    window = replace(found, offset=found.offset + at)
     yield window
     yield from _in_stretch(before, after, at, window.offset, most // 2)
     yield from _in_stretch(before, after, window.end, end, most // 2)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 from stable_baselines3.common.buffers import DictReplayBuffer, NStepReplayBuffer, ReplayBuffer
 from stable_baselines3.common.preprocessing import get_obs_shape
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 
+from memfit.dropins.windows.layout import Array
 from memfit.dropins.windows.pool import BufferPool
 from memfit.dropins.windows.saving import Writer, opened, replacing
 from memfit.dropins.windows.sb3 import SINGLE, Windowed, Windows, make_tracks, nothing_like
@@ -26,8 +26,6 @@ from memfit.dropins.windows.track import Storage, Track
 from memfit.dropins.windows.track_saving import read_track, track_header, write_track
 from memfit.dropins.windows.windowed import WindowArray
 from memfit.errors import Unsupported, UsageError
-
-Array = NDArray[Any]
 
 
 class _WindowReplay(Windowed):

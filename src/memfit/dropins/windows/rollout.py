@@ -12,16 +12,14 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 from stable_baselines3.common.buffers import BaseBuffer, DictRolloutBuffer, RolloutBuffer
 
+from memfit.dropins.windows.layout import Array
 from memfit.dropins.windows.pool import BufferPool
 from memfit.dropins.windows.sb3 import SINGLE, Windowed, Windows, make_tracks, no_shape
 from memfit.dropins.windows.track import Storage, Track
 from memfit.dropins.windows.windowed import WindowArray
 from memfit.errors import UsageError
-
-Array = NDArray[Any]
 
 
 class _WindowRollout(Windowed):

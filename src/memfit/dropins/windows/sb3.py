@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from numpy.typing import NDArray
 
-from memfit.dropins.windows.layout import Window, bits
+from memfit.dropins.windows.layout import Array, Window, bits
 from memfit.dropins.windows.pool import BufferPool
 from memfit.dropins.windows.track import Storage, Track, TrackReport
 from memfit.errors import UsageError
 
-Array = NDArray[Any]
 Windows = str | Sequence[Window] | Mapping[str, Sequence[Window]]
 SINGLE = ""  # the name of an observation that is no Dict
 
