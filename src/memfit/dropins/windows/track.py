@@ -116,16 +116,15 @@ class Track:
         self.ended: Array | None = None
         self._unit = np.dtype(f"u{dtype.itemsize}")
         self._said = False
-        self.lanes: list[Lane] = []
-        self.starts: Array = np.empty(0, np.int32)  # (column, part, step, env): where windows begin
-        self.written = 0
-        self.complete = 0
+        self.lanes: list[Lane]
+        self.starts: Array  # (column, part, step, env): where windows begin
         self.closed = False
-        self._next = 0
-        self._pushes = 0
-        self._surprises = 0
         self._looks = 0
         self._lay_out(windows or ())
+
+    def _begin(self) -> None:
+        self.written = self._next = 0
+        self._pushes = self._surprises = self.complete = 0
 
     # Writing
 
@@ -165,8 +164,7 @@ class Track:
         for lane in self.lanes:
             lane.restart()
         self.starts[...] = -1
-        self.written = self._next = 0
-        self._pushes = self._surprises = self.complete = 0
+        self._begin()
 
     def close(self) -> None:
         """Give back all memory; any use afterwards is an error."""
@@ -288,8 +286,7 @@ class Track:
         ]
         shape = (self.columns, len(parts), self.n_steps, self.n_envs)
         self.starts = np.full(shape, -1, np.int32)
-        self.written = self._next = 0
-        self._pushes = self._surprises = self.complete = 0
+        self._begin()
 
     def _extent(self, part: Window) -> int:
         """Rows that an env of a ring gets at a time."""
