@@ -144,13 +144,8 @@ class LightVecEnv(LightWorkers, VecEnv):
 
     def _call(self, what: str, indices: VecEnvIndices, *args: Any, **options: Any) -> list[Any]:
         self._ready()
-        chosen = [range(self._pool.n_envs)[i] for i in self._chosen(indices)]
+        chosen = [range(self._pool.n_envs)[i] for i in self._get_indices(indices)]
         return self._pool.call(what, chosen, [args] * len(chosen), options)
-
-    def _chosen(self, indices: VecEnvIndices) -> Iterable[int]:
-        if indices is None:
-            return range(self._pool.n_envs)
-        return [indices] if isinstance(indices, int) else indices
 
     def _ready(self) -> None:
         self._open()
