@@ -41,10 +41,11 @@ class _WindowRollout(Windowed):
     def reset(self) -> None:
         """Forget the rollout; keep its memory and what is known about windows."""
         shape = self.obs_shape
-        if self.tracks:
-            self._look_back()
-        else:
+        if not self.tracks:
             self.tracks = self._new_tracks()
+        elif self.episode_starts.shape == (self.buffer_size, self.n_envs):
+            for track in self.tracks.values():
+                track.look_back(self.episode_starts)
         self.pool.clear()
         try:
             # So that the library makes no large arrays.
@@ -67,12 +68,6 @@ class _WindowRollout(Windowed):
         super().add(*args, **kwargs)  # type: ignore[misc]
         for track in self.tracks.values():
             track.look(self.pos, self.episode_starts)
-
-    def _look_back(self) -> None:
-        starts = self.episode_starts
-        if starts.ndim == 2 and starts.shape == (self.buffer_size, self.n_envs):
-            for track in self.tracks.values():
-                track.look_back(starts)
 
     @staticmethod
     def swap_and_flatten(arr: Any) -> Any:

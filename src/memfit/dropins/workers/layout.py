@@ -104,25 +104,18 @@ def lay_out(space: spaces.Space[Any], n_envs: int, slots: int = SLOTS) -> Layout
 class Slots:
     """The training's side of the shared memory."""
 
-    def __init__(self, space: spaces.Space[Any], n_envs: int) -> None:
+    def __init__(self, space: spaces.Space[Any], n_envs: int, fd: int) -> None:
         self.layout = lay_out(space, n_envs)
         self.copies = 0
-        self.fd = os.memfd_create("memfit-observations", os.MFD_CLOEXEC)
-        os.ftruncate(self.fd, self.layout.nbytes)
-        self._memory = mmap.mmap(self.fd, self.layout.nbytes)
+        os.ftruncate(fd, self.layout.nbytes)
+        self._memory = mmap.mmap(fd, self.layout.nbytes)
         self.rewards = self.layout.rewards(self._memory)
         self.flags = self.layout.flags(self._memory)
         self._space = space
         self._held: list[list[weakref.ref[Any]]] = [[] for _ in range(self.layout.slots)]
 
-    def close_fd(self) -> None:
-        os.close(self.fd)
-        self.fd = -1
-
     def release(self) -> None:
         """Forget the memory: it goes with the last array that was handed out."""
-        if self.fd >= 0:
-            self.close_fd()
         del self._memory, self.rewards, self.flags
 
     def free(self) -> int:

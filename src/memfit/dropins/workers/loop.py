@@ -39,11 +39,6 @@ def packed(value: Any) -> bytes:
         return bytes(cloudpickle.dumps(value))
 
 
-def _newest_modules(count: int) -> list[str]:
-    """The last modules; the others' names are not touched, as that would unshare their pages."""
-    return sorted(itertools.islice(reversed(sys.modules), count))
-
-
 class WorkerLoop:
     """Envs `first`, `first + 1` ... of a vector env."""
 
@@ -73,7 +68,8 @@ class WorkerLoop:
                 "spaces": [spaces[0] if both == spaces[0] else both for both in spaces],
                 "metadata": getattr(first, "metadata", {}),
                 "render_mode": getattr(first, "render_mode", None),
-                "late": _newest_modules(len(sys.modules) - before),
+                # Other modules' names are not touched, as that would unshare their pages.
+                "late": sorted(itertools.islice(reversed(sys.modules), len(sys.modules) - before)),
             }
         except BaseException as error:  # noqa: BLE001 - told to the training, whatever it is
             self._failed(0, error)

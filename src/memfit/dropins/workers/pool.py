@@ -84,12 +84,12 @@ class WorkerPool:
             self._template.ask(DROP, loaded)
             facts = self._collect("being built")
             self._same_spaces([pickle.loads(found) for found in facts])
-            self._slots = Slots(self.observation_space, self.n_envs)
-            told = pickle.dumps(self.slots.layout)
-            for worker in self.workers:
-                self._send(worker, MEMORY, told, (self.slots.fd,))
+            with open(os.memfd_create("memfit-observations", os.MFD_CLOEXEC), "r+b") as file:
+                self._slots = Slots(self.observation_space, self.n_envs, file.fileno())
+                told = pickle.dumps(self.slots.layout)
+                for worker in self.workers:
+                    self._send(worker, MEMORY, told, (file.fileno(),))
             self._collect("mapping shared memory")
-            self.slots.close_fd()
             self._timeout = timeout
         except BaseException:
             self.stop(_STOP_SECONDS)
