@@ -42,12 +42,15 @@ class Channel:
         self.send(self.asked, kind, payload, fds)
 
     def answer(
-        self, seconds: float | None, alive: Callable[[], bool]
+        self, seconds: float | None, alive: Callable[[], bool], wanted: int | None = None
     ) -> tuple[int, bytearray, list[int]]:
-        """The answer to the last message; one that nobody waited for is passed over."""
+        """The answer to the last message; one that nobody waited for is passed over.
+
+        One of the `wanted` kind is given whatever it answers.
+        """
         while True:
             number, kind, payload, fds = self.recv(seconds, alive)
-            if number == self.asked:
+            if number == self.asked or kind == wanted:
                 return kind, payload, fds
             for fd in fds:
                 os.close(fd)

@@ -26,12 +26,14 @@ class Envs:
         self.envs: list[Any] = []
         self.last: dict[int, Any] = {}
         self._mode = mode
+        self._known: set[int] = set()
 
     def add(self, env: Any) -> None:
-        if any(env.unwrapped is other.unwrapped for other in self.envs):
+        if id(env.unwrapped) in self._known:
             raise UsageError(
                 "two factories gave the same env object. Let each call of a factory make a new env"
             )
+        self._known.add(id(env.unwrapped))
         self.envs.append(env)
 
 

@@ -24,7 +24,7 @@ from memfit.dropins.workers.envs import (
 from memfit.dropins.workers.layout import FLAGS, Layout, checked, pick
 
 # Kinds of messages to a worker ...
-STEP, STEP_ANY, ACTIONS, RESET, CALL, MEMORY, CLOSE = range(7)
+STEP, STEP_ANY, ACTIONS, RESET, CALL, MEMORY, SYNC, CLOSE = range(8)
 # ... and from it.
 DONE, FAILED = range(2)
 
@@ -117,6 +117,8 @@ class WorkerLoop:
             return self._reset(*pickle.loads(payload))
         if kind == CALL:
             return self._call(*pickle.loads(payload))
+        if kind == SYNC:
+            return b""
         if kind == MEMORY:
             self._map(pickle.loads(payload), fds[0])
             return b""

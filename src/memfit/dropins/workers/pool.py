@@ -37,6 +37,7 @@ from memfit.dropins.workers.loop import (
     RESET,
     STEP,
     STEP_ANY,
+    SYNC,
 )
 from memfit.dropins.workers.start import Template, load, sent
 from memfit.dropins.workers.template import DROP, FORK
@@ -201,13 +202,18 @@ class WorkerPool:
         return [info for info, _ in notes], [parts for _, parts in notes]
 
     def _free_slot(self) -> int:
-        self._forget()
+        self._settle()
         return self.slots.free()
 
-    def _forget(self) -> None:
-        """Wait no more for what was asked before: an interruption, or a reset, came between."""
+    def _settle(self) -> None:
+        """Wait for what was asked before an interruption or a reset, and forget the answers.
+
+        Else a worker that still writes a long answer would not read the next message.
+        """
         for worker in self.workers:
-            worker.pending = False
+            if worker.pending:
+                self._send(worker, SYNC, b"")
+        self._collect("stepping")
 
     def call(
         self, what: str, chosen: Sequence[int], args: Sequence[tuple[Any, ...]], options: Any
@@ -219,7 +225,7 @@ class WorkerPool:
     def ask_call(
         self, what: str, chosen: Sequence[int], args: Sequence[tuple[Any, ...]], options: Any
     ) -> None:
-        self._forget()
+        self._settle()
         for worker in self.workers:
             own = [n for n, i in enumerate(chosen) if worker.first <= i < worker.after]
             if own:
@@ -269,7 +275,7 @@ class WorkerPool:
             if not worker.pending:
                 continue
             try:
-                kind, payload, _ = worker.channel.answer(self._timeout, worker.alive)
+                kind, payload, _ = worker.channel.answer(self._timeout, worker.alive, FAILED)
             except EOFError:
                 self._fail(self._died(worker, doing))
             except Late:
