@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memfit.dropins.windows.backing import Backing
-from memfit.dropins.windows.layout import Window
-from memfit.dropins.windows.strip import Array, RawStrip
+from memfit.dropins.windows.layout import Array, Window
+from memfit.dropins.windows.strip import RawStrip
 
 
 def strip(length: int, inner: int, bits: int, rows: int) -> tuple[RawStrip, Array]:

@@ -344,3 +344,18 @@ def test_interrupted_steps_can_be_followed_by_a_reset() -> None:
     assert np.array_equal(first, env.reset())
     assert len(env.step(ACTIONS[:2])[1]) == 2
     env.close()
+
+
+def test_a_long_answer_that_nobody_reads_keeps_no_long_message_waiting() -> None:
+    class Talks(Walk):
+        def step(self, action: Any) -> Any:
+            *found, info = super().step(action)
+            return (*found, {**info, "text": bytes(1 << 20)})
+
+    env = LightVecEnv([Talks, Talks], workers=1, timeout=20.0)
+    env.reset()
+    env.step_async(ACTIONS[:2])
+    env.set_options({"text": "x" * (1 << 20)})
+    env.reset()
+    assert len(env.step(ACTIONS[:2])[1]) == 2
+    env.close()

@@ -45,17 +45,21 @@ def lost(before: Array, after: Array) -> Array:
     return np.asarray(other)
 
 
+def converted(values: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """Numbers as another dtype, and which of them are others there."""
+    with np.errstate(all="ignore"):
+        after = values.astype(dtype)
+    return after, lost(values, after)
+
+
 def narrowest(observations: Any) -> np.dtype[Any]:
     """The smallest dtype in which none of these numbers is another."""
     seen = np.asarray(observations)
     if seen.dtype.kind not in "iuf":
         return seen.dtype
     for dtype in CANDIDATES:
-        if dtype.itemsize < seen.dtype.itemsize:
-            with np.errstate(all="ignore"):
-                fits = not lost(seen, seen.astype(dtype)).any()
-            if fits:
-                return dtype
+        if dtype.itemsize < seen.dtype.itemsize and not converted(seen, dtype)[1].any():
+            return dtype
     return seen.dtype
 
 
@@ -142,9 +146,7 @@ class NarrowObservation(
                 f"{name} is {given.dtype} {given.shape}, its space is {space.dtype} "
                 f"{space.shape}: fix what the env returns, or its observation_space"
             )
-        with np.errstate(all="ignore"):
-            small = given.astype(self.dtypes[name])
-        other = lost(given, small)
+        small, other = converted(given, self.dtypes[name])
         if other.any():
             self._lost(given, small, other, name)
         return small
@@ -173,8 +175,7 @@ def found_dtypes(env: gymnasium.Env[Any, Any], *, steps: int = 1000, seed: int =
     for step in range(steps + 1):
         for path, value in _arrays(space, obs):
             fitting = best.setdefault(path, list(CANDIDATES))
-            with np.errstate(all="ignore"):
-                best[path] = [d for d in fitting if not lost(value, value.astype(d)).any()]
+            best[path] = [dtype for dtype in fitting if not converted(value, dtype)[1].any()]
         if step < steps:
             obs, _, terminated, truncated, _ = env.step(env.action_space.sample())
             if terminated or truncated:

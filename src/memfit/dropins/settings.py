@@ -101,7 +101,11 @@ def apply_settings(
         if mallopt is not None and mallopt(_MALLOC[name][0], value) != 1:
             raise UsageError(f"malloc refused {name}={value}: give a smaller value")
     if wanted.threads is not None:
-        _set_threads(wanted.threads)
+        # torch, if it is loaded; else the variables that it will read.
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(wanted.threads)
+        else:
+            os.environ.update(dict.fromkeys(_THREADS, str(wanted.threads)))
     if children:
         os.environ.update(wanted.environment())
     return wanted
@@ -154,11 +158,3 @@ def _of_libc(name: str) -> Callable[..., int]:
             f"{name} is of the GNU C library, which this system has not: set threads only"
         ) from None
     return function
-
-
-def _set_threads(threads: int) -> None:
-    """torch, if it is loaded; else the variables that it will read."""
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(threads)
-    else:
-        os.environ.update(dict.fromkeys(_THREADS, str(threads)))

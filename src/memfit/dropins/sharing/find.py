@@ -52,9 +52,9 @@ def write(
     fd = os.memfd_create(file_name(digest), flags)
     try:
         os.ftruncate(fd, _up(start + end, PAGE))
-        _pwrite(fd, memoryview(head), 0)
+        pwrite(fd, memoryview(head), 0)
         for array, (place, _) in zip(arrays, places, strict=True):
-            _pwrite(fd, array, start + place)
+            pwrite(fd, array, start + place)
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _COMPLETE)
         return _mapped(f"/proc/self/fd/{fd}")
     except OSError as error:
@@ -173,7 +173,8 @@ class Turn:
             self._socket = None
 
 
-def _pwrite(fd: int, data: memoryview, at: int) -> None:
+def pwrite(fd: int, data: memoryview, at: int) -> None:
+    """Write all bytes, however many the system takes at a time."""
     while data.nbytes:
         written = os.pwrite(fd, data, at)
         data, at = data[written:], at + written

@@ -150,7 +150,8 @@ class _Describer:
                 continue
             found = function.__globals__[name]
             yield (name, self.value(found))
-            if isinstance(found, types.ModuleType) and not _library(found):
+            file = getattr(found, "__file__", None) or _LIBRARIES[0]
+            if isinstance(found, types.ModuleType) and not file.startswith(_LIBRARIES):
                 yield from ((n, self.value(vars(found)[n])) for n in names if n in vars(found))
 
     def _code(self, code: types.CodeType) -> Iterator[Any]:
@@ -183,11 +184,6 @@ def _content(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:
         return "empty"
-
-
-def _library(module: types.ModuleType) -> bool:
-    file = getattr(module, "__file__", None)
-    return file is None or file.startswith(_LIBRARIES)
 
 
 def _unknown(value: Any, why: str) -> UsageError:

@@ -20,12 +20,14 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.utils import explained_variance
 from torch.nn import functional
 
-from memfit.dropins.updates.probe import fitting, measure
+from memfit.dropins.updates.accumulation import accumulate
+from memfit.dropins.updates.probe import fitting, has_batch_norm, measure
 from memfit.dropins.updates.size import checked_limit, checked_size
 from memfit.errors import Unsupported, UsageError
 from memfit.units import format_bytes
 
 Indices = NDArray[np.int64]
+Clips = tuple[float, float | None]  # of the policy's ratio, and of values
 _LOG = logging.getLogger("memfit.dropins")
 
 # With fewer samples at once, most of the time goes by between them.
@@ -74,16 +76,15 @@ class MicroBatchPPO(PPO):
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         progress = self._current_progress_remaining
-        clip_range = self.clip_range(progress)  # type: ignore[operator]
         clip_range_vf = None if self.clip_range_vf is None else self.clip_range_vf(progress)  # type: ignore[operator]
+        clips = self.clip_range(progress), clip_range_vf  # type: ignore[operator]
         taken: list[dict[str, float]] = []
         kls: list[Any] = []
         stop = False
         for epoch in range(self.n_epochs):
             kls = []
             for indices in self._minibatches():
-                size = self._samples_at_once(clip_range, clip_range_vf)
-                found = self._accumulate(indices, size, clip_range, clip_range_vf)
+                found = self._accumulate(indices, self._samples_at_once(clips), clips)
                 taken.append(found)
                 kls.append(np.float32(found["kl"]))
                 if self.target_kl is not None and kls[-1] > 1.5 * self.target_kl:
@@ -97,35 +98,24 @@ class MicroBatchPPO(PPO):
             self._n_updates += 1
             if stop:
                 break
-        self._log(taken, kls, clip_range, clip_range_vf)
+        self._log(taken, kls, clips)
 
-    def _accumulate(
-        self, indices: Indices, size: int, clip_range: float, clip_range_vf: float | None
-    ) -> dict[str, float]:
+    def _accumulate(self, indices: Indices, size: int, clips: Clips) -> dict[str, float]:
         """Leave the gradient of a whole minibatch in the parameters; give its numbers."""
-        buffer, count = self.rollout_buffer, len(indices)
+        buffer = self.rollout_buffer
         advantages = buffer.to_torch(buffer.advantages[indices].flatten())
-        if self.normalize_advantage and count > 1:
+        if self.normalize_advantage and len(indices) > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
         self.policy.optimizer.zero_grad()
-        sums = [0.0] * len(NUMBERS)
-        for begin in range(0, count, size):
-            piece = slice(begin, begin + size)
-            numbers = self._losses(indices[piece], advantages[piece], clip_range, clip_range_vf)
-            share = len(advantages[piece]) / count
-            (numbers[-1] * share).backward()
-            known = torch.stack([number.detach() for number in numbers]).tolist()
-            sums = [so_far + share * number for so_far, number in zip(sums, known, strict=True)]
-        return dict(zip(NUMBERS, sums, strict=True))
+        pieces = (indices, advantages)
+        _, found = accumulate(lambda p: self._losses(p[0], p[1], clips), pieces, size)
+        return dict(zip(NUMBERS, found["numbers"].tolist(), strict=True))
 
     def _losses(
-        self,
-        indices: Indices,
-        advantages: torch.Tensor,
-        clip_range: float,
-        clip_range_vf: float | None,
-    ) -> list[torch.Tensor]:
-        """The numbers of one micro-batch, means over its samples; the loss is the last."""
+        self, indices: Indices, advantages: torch.Tensor, clips: Clips
+    ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss of one micro-batch, and all its numbers, means over its samples."""
+        clip_range, clip_range_vf = clips
         data = self.rollout_buffer._get_samples(indices)
         actions = data.actions
         if isinstance(self.action_space, spaces.Discrete):
@@ -146,7 +136,8 @@ class MicroBatchPPO(PPO):
             log_ratio = log_prob - data.old_log_prob
             kl = torch.mean((torch.exp(log_ratio) - 1) - log_ratio)
             clip_fraction = torch.mean((torch.abs(ratio - 1) > clip_range).float())
-        return [policy_loss, value_loss, entropy_loss, clip_fraction, kl, loss]
+        numbers = torch.stack([policy_loss, value_loss, entropy_loss, clip_fraction, kl, loss])
+        return loss, {"numbers": numbers}
 
     def _minibatches(self) -> Iterator[Indices]:
         """The indices of an epoch's minibatches.
@@ -167,15 +158,15 @@ class MicroBatchPPO(PPO):
             )
         yield from minibatches
 
-    def _samples_at_once(self, clip_range: float, clip_range_vf: float | None) -> int:
+    def _samples_at_once(self, clips: Clips) -> int:
         if self.memory_limit is None:
             return self.samples_at_once or self.batch_size
         limit = checked_limit(self.memory_limit)
         if self._fitted is None or self._fitted[0] != (limit, self.batch_size):
-            self._fitted = (limit, self.batch_size), self._fit(limit, clip_range, clip_range_vf)
+            self._fitted = (limit, self.batch_size), self._fit(limit, clips)
         return self._fitted[1]
 
-    def _fit(self, limit: int, clip_range: float, clip_range_vf: float | None) -> int:
+    def _fit(self, limit: int, clips: Clips) -> int:
         """Measure small updates on the first samples of the rollout, then choose."""
         buffer = self.rollout_buffer
         batch = min(self.batch_size, buffer.buffer_size * buffer.n_envs)
@@ -183,7 +174,7 @@ class MicroBatchPPO(PPO):
         def update(samples: int) -> None:
             indices = np.arange(samples)
             advantages = buffer.to_torch(buffer.advantages[indices].flatten())
-            self._losses(indices, advantages, clip_range, clip_range_vf)[-1].backward()
+            self._losses(indices, advantages, clips)[0].backward()
 
         took = measure(update, batch, [self.policy], limit=limit, to_come=self._state_to_come())
         size = fitting(took, batch, limit)
@@ -224,20 +215,14 @@ class MicroBatchPPO(PPO):
     def _look_for_batch_norm(self) -> None:
         if self._told_of_batch_norm or self.samples_at_once == self.batch_size:
             return
-        if any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in self.policy.modules()):
+        if has_batch_norm([self.policy]):
             _LOG.warning(
                 "the policy has batch norm, whose statistics are then those of each micro-batch: "
                 "the gradient is not that of PPO. Use layer or group norm for the same gradient"
             )
         self._told_of_batch_norm = True
 
-    def _log(
-        self,
-        taken: list[dict[str, float]],
-        kls: list[Any],
-        clip_range: float,
-        clip_range_vf: float | None,
-    ) -> None:
+    def _log(self, taken: list[dict[str, float]], kls: list[Any], clips: Clips) -> None:
         values, returns = self.rollout_buffer.values, self.rollout_buffer.returns
         for name in ("entropy_loss", "policy_gradient_loss", "value_loss", "clip_fraction"):
             self.logger.record(f"train/{name}", np.mean([found[name] for found in taken]))
@@ -249,9 +234,9 @@ class MicroBatchPPO(PPO):
             std = torch.exp(self.policy.log_std).mean().item()
             self.logger.record("train/std", std)
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        self.logger.record("train/clip_range", clip_range)
-        if clip_range_vf is not None:
-            self.logger.record("train/clip_range_vf", clip_range_vf)
+        self.logger.record("train/clip_range", clips[0])
+        if clips[1] is not None:
+            self.logger.record("train/clip_range_vf", clips[1])
 
     def _excluded_save_params(self) -> list[str]:
         # Another process has another amount resident: it measures anew.

@@ -82,7 +82,7 @@ def measure(
         )
     give_back_large_blocks()
     with _as_before(modules):
-        samples = min(batch, _fewest(modules))
+        samples = min(batch, 2 if has_batch_norm(modules) else 1)  # it takes no single sample
         update(samples)  # code that is loaded on first use is there for good
         parameters = [p for module in modules for p in module.parameters()]
         gradients = sum(p.grad.nbytes for p in parameters if p.grad is not None)
@@ -102,10 +102,9 @@ def measure(
     return replace(took, resident=resident())
 
 
-def _fewest(modules: Iterable[torch.nn.Module]) -> int:
-    """Batch norm takes no single sample."""
+def has_batch_norm(modules: Iterable[torch.nn.Module]) -> bool:
     norm = torch.nn.modules.batchnorm._BatchNorm
-    return 2 if any(isinstance(m, norm) for module in modules for m in module.modules()) else 1
+    return any(isinstance(m, norm) for module in modules for m in module.modules())
 
 
 def resident() -> int:

@@ -21,6 +21,8 @@ Array = NDArray[Any]
 class Backing:
     """Bytes that can grow; arrays are made over them for one operation at a time."""
 
+    _fd = -1  # of no file
+
     def __init__(self) -> None:
         self.nbytes = 0
         self._map: mmap.mmap | None = None
@@ -37,7 +39,8 @@ class Backing:
     def _provide(self, nbytes: int) -> None:
         # Growing a map moves page tables, not bytes, and touches nothing.
         if self._map is None:
-            self._map = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            anonymous = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if self._fd < 0 else {}
+            self._map = mmap.mmap(self._fd, nbytes, **anonymous)
         else:
             self._map.resize(nbytes)
 
@@ -111,10 +114,7 @@ class DiskBacking(Backing):
                 f"the disk of {where} has no room for {nbytes - self.nbytes:,} more bytes of "
                 "the replay buffer. Free some, give another directory or a smaller buffer_size"
             ) from error
-        if self._map is None:
-            self._map = mmap.mmap(self._fd, nbytes)
-        else:
-            self._map.resize(nbytes)
+        super()._provide(nbytes)
 
     def _place(self) -> dict[str, Any]:
         return {"directory": self.directory}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memfit.dropins.windows.layout import Window
+from memfit.dropins.windows.layout import Array, Window
+from memfit.dropins.windows.saving import Reader
 from memfit.errors import MissingExtra, UsageError
-
-Array = NDArray[Any]
 
 # Large enough to find a frame in the one before it, small enough to open many in a millisecond.
 BLOCK_BYTES = 1 << 16
@@ -50,7 +48,10 @@ def codec(name: str) -> tuple[Pack, Unpack]:
 
 
 class CompressedStrip:
-    """Extents of equal length: raw while they are filled, then blocks of compressed rows."""
+    """Rows as a RawStrip has them, in extents of equal length.
+
+    These are raw while they are filled, then blocks of compressed rows.
+    """
 
     def __init__(self, part: Window, unit: np.dtype[Any], name: str) -> None:
         self.part = part
@@ -86,7 +87,7 @@ class CompressedStrip:
         else:
             number = self._taken
             self._taken += 1
-        self._open[number] = np.empty((rows, self.part.outer, self.part.inner), self.unit)
+        self._open[number] = self._empty(rows)
         return number * self.extent
 
     def seal(self, begin: int, rows: int) -> None:
@@ -143,6 +144,37 @@ class CompressedStrip:
     def nbytes(self) -> int:
         packed = sum(len(block) for blocks in self._packed.values() for block in blocks)
         return packed + sum(raw.nbytes for raw in self._open.values())
+
+    def state(self) -> dict[str, Any]:
+        return {"extent": self.extent, "taken": self._taken, "free": self._free}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.extent, self._taken, self._free = state["extent"], state["taken"], state["free"]
+
+    def extent_state(self, begin: int) -> dict[str, Any]:
+        number = begin // self.extent
+        if number not in self._packed:
+            return {}
+        return {"blocks": len(self._packed[number]), "sealed": self._rows[number]}
+
+    def pieces(self, begin: int, used: int) -> Iterator[Array | bytes]:
+        number = begin // self.extent
+        if number in self._open:
+            yield self._open[number][:used]
+        else:
+            yield from self._packed[number]
+
+    def read_extent(self, extent: dict[str, Any], reader: Reader) -> None:
+        number = extent["begin"] // self.extent
+        if "blocks" in extent:
+            self._packed[number] = [reader.raw() for _ in range(extent["blocks"])]
+            self._rows[number] = extent["sealed"]
+        else:
+            self._open[number] = self._empty(extent["rows"])
+            reader.into(self._open[number][: extent["used"]])
+
+    def _empty(self, rows: int) -> Array:
+        return np.empty((rows, self.part.outer, self.part.inner), self.unit)
 
     def _copy(self, start: int, out: Array) -> None:
         """Copy as many rows as `out` has, through as many blocks as they lie in."""

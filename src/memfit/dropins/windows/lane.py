@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memfit.dropins.windows.layout import Window
-from memfit.dropins.windows.strip import SLAB, Strip
+from memfit.dropins.windows.compressed import CompressedStrip
+from memfit.dropins.windows.layout import Array, Window
+from memfit.dropins.windows.strip import SLAB, RawStrip
 
-Array = NDArray[Any]
+Strip = RawStrip | CompressedStrip
 
 
 class Lane:
@@ -96,49 +95,36 @@ class Lane:
 
     def _has_room(self, envs: Array, rows: int) -> Array:
         room = self._end[envs] + rows <= self._limit[envs]
-        for i in np.flatnonzero(~room).tolist():
-            room[i] = self._extend(int(envs[i]))
+        if self.extent:
+            for i in np.flatnonzero(~room).tolist():
+                room[i] = self._extend(int(envs[i]), self.extent)
         return room
 
-    def _extend(self, env: int) -> bool:
-        """Go on in the rows that follow, if they are free."""
-        if not self.extent:
-            return False
-        limit = int(self._limit[env])
-        begin = self.strip.take(self.extent, limit)
-        self._extents[env].append((begin, self.extent))
-        if begin == limit:
-            self._limit[env] += self.extent
-            return True
-        self._move(env, begin, self.extent)
-        return False
+    def _extend(self, env: int, rows: int) -> bool:
+        """Take another extent; whether it goes on where the last one of a ring ends.
 
-    def _move(self, env: int, begin: int, rows: int) -> None:
-        """Leave the present extent for another; the next observation is stored completely."""
-        if self._begun[env]:
-            old, length = self._extents[env][-2]
-            self.strip.seal(old, min(length, int(self._end[env]) - old))
-        self._end[env] = begin
+        If it does not, the next observation is stored completely.
+        """
+        begun, limit = self._begun[env], int(self._limit[env])
+        begin = self.strip.take(rows, limit if begun else -1)
+        self._extents[env].append((begin, rows))
+        goes_on = bool(begun and self.extent and begin == limit)
+        if not goes_on:
+            if begun:
+                old, length = self._extents[env][-2]
+                self.strip.seal(old, min(length, int(self._end[env]) - old))
+            self._end[env] = begin
         self._limit[env] = begin + rows
+        return goes_on
 
     def _write_complete(self, envs: Array, rows: Array, steps_ahead: int) -> None:
         length = self.part.length
         for env in envs.tolist():
             while self._end[env] + length > self._limit[env]:
-                if not self.extent:
-                    self._begin(env, length + steps_ahead * self.part.new)
-                elif self._begun[env]:
-                    self._extend(env)
-                else:
-                    self._begin(env, self.extent)
+                self._extend(env, self.extent or length + steps_ahead * self.part.new)
         self.strip.write(self._end[envs], rows[envs])
         self._end[envs] += length
         self._begun[envs] = True
-
-    def _begin(self, env: int, rows: int) -> None:
-        begin = self.strip.take(rows)
-        self._extents[env].append((begin, rows))
-        self._move(env, begin, rows)
 
 
 def _equal(stored: Array, given: Array) -> Array:

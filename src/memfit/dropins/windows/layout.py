@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -148,17 +148,8 @@ def _along_axes(before: Array, after: Array) -> Iterator[Window]:
                 if not np.array_equal(now[:1, :, 0], old[:1, :, new]):
                     continue
                 if np.array_equal(now[:, :, : length - new], old[:, :, new:]):
-                    yield _reduced(
-                        outer=outer, length=length, inner=inner, new=new, newest_first=newest_first
-                    )
+                    yield _found(outer, length, inner, new, newest_first)
                     break
-
-
-def _reduced(*, outer: int, length: int, inner: int, new: int, newest_first: bool) -> Window:
-    """Frames of several channels are one row each, where nothing lies between the channels."""
-    if outer == 1 and length % new == 0:
-        length, inner, new = length // new, inner * new, 1
-    return Window(length=length, outer=outer, inner=inner, new=new, newest_first=newest_first)
 
 
 def _in_stretch(before: Array, after: Array, at: int, end: int, most: int) -> Iterator[Window]:
@@ -166,14 +157,7 @@ def _in_stretch(before: Array, after: Array, at: int, end: int, most: int) -> It
     found = _largest(before[:, at:end], after[:, at:end]) if most and end - at >= SHORTEST else None
     if found is None:
         return
-    window = Window(
-        length=found.length,
-        offset=found.offset + at,
-        inner=found.inner,
-        outer=found.outer,
-        new=found.new,
-        newest_first=found.newest_first,
-    )
+    window = replace(found, offset=found.offset + at)
     yield window
     yield from _in_stretch(before, after, at, window.offset, most // 2)
     yield from _in_stretch(before, after, window.end, end, most // 2)
@@ -206,18 +190,21 @@ def _largest(before: Array, after: Array) -> Window | None:
                 times += 1
             if run * times > saved:
                 saved = run * times
-                best = _flat(start, period, times, new, newest_first)
+                best = _found(times, period, 1, new, newest_first, start)
     return best
 
 
-def _flat(offset: int, numbers: int, times: int, new: int, newest_first: bool) -> Window:
-    inner = new if times == 1 and numbers % new == 0 else 1
+def _found(
+    outer: int, length: int, inner: int, new: int, newest_first: bool, offset: int = 0
+) -> Window:
+    """A window whose new rows are one row each step, where nothing lies between them."""
+    deep = new if outer == 1 and length % new == 0 else 1
     return Window(
-        length=numbers // inner,
+        length=length // deep,
         offset=offset,
-        inner=inner,
-        outer=times,
-        new=new // inner,
+        inner=inner * deep,
+        outer=outer,
+        new=new // deep,
         newest_first=newest_first,
     )
 

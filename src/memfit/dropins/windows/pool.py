@@ -28,7 +28,6 @@ class BufferPool:
 
     def __init__(self) -> None:
         self._owners: list[Array] = []
-        self._skips: list[int] = []  # to the first aligned byte of each
         self._large: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -43,9 +42,9 @@ class BufferPool:
         if nbytes >= LARGE:
             owner = np.empty(nbytes + ALIGNMENT, np.uint8)
             self._large[id(owner)] = owner
-            return np.ndarray(shape, dtype, buffer=owner, offset=_skip(owner))
-        i = self._idle(nbytes)
-        return np.ndarray(shape, dtype, buffer=self._owners[i], offset=self._skips[i])
+        else:
+            owner = self._idle(nbytes)
+        return np.ndarray(shape, dtype, buffer=owner, offset=-owner.ctypes.data % ALIGNMENT)
 
     def owns(self, values: Array) -> bool:
         """Whether these are minibatches of this pool, so that no copy is needed."""
@@ -57,31 +56,24 @@ class BufferPool:
     def clear(self) -> None:
         """Forget all memory; what is in use lives on with its users."""
         self._owners.clear()
-        self._skips.clear()
 
     @property
     def nbytes(self) -> int:
         """Bytes that are kept for the next minibatches."""
         return sum(owner.nbytes for owner in self._owners)
 
-    def _idle(self, nbytes: int) -> int:
-        """The number of an owner of so many bytes that nobody uses."""
-        for i, skip in enumerate(self._skips):
-            room = self._owners[i].nbytes - skip
+    def _idle(self, nbytes: int) -> Array:
+        """An owner of so many bytes that nobody uses."""
+        for i in range(len(self._owners)):
+            room = self._owners[i].nbytes - ALIGNMENT
             if nbytes <= room <= 4 * (nbytes + ALIGNMENT) and _alone(self._owners, i):
-                return i
+                return self._owners[i]
         if len(self._owners) >= MOST:
             idle = [i for i in range(len(self._owners)) if _alone(self._owners, i)]
             # One that is in use may leave the list too: its users keep it alive.
-            gone = idle[0] if idle else 0
-            del self._owners[gone], self._skips[gone]
+            del self._owners[idle[0] if idle else 0]
         self._owners.append(np.empty(nbytes + ALIGNMENT, np.uint8))
-        self._skips.append(_skip(self._owners[-1]))
-        return len(self._owners) - 1
-
-
-def _skip(owner: Array) -> int:
-    return int(-owner.ctypes.data % ALIGNMENT)
+        return self._owners[-1]
 
 
 def _references(owners: list[Array], i: int) -> int:

@@ -14,35 +14,24 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 from stable_baselines3.common.buffers import DictReplayBuffer, NStepReplayBuffer, ReplayBuffer
 from stable_baselines3.common.preprocessing import get_obs_shape
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 
+from memfit.dropins.windows.layout import Array
 from memfit.dropins.windows.pool import BufferPool
 from memfit.dropins.windows.saving import Writer, opened, replacing
-from memfit.dropins.windows.sb3 import SINGLE, Windowed, Windows, make_tracks, nothing_like
-from memfit.dropins.windows.track import Storage, Track
+from memfit.dropins.windows.sb3 import Windowed, Windows, nothing_like
+from memfit.dropins.windows.track import Storage
 from memfit.dropins.windows.track_saving import read_track, track_header, write_track
-from memfit.dropins.windows.windowed import WindowArray
 from memfit.errors import Unsupported, UsageError
-
-Array = NDArray[Any]
 
 
 class _WindowReplay(Windowed):
     """Puts window arrays in the place of the arrays of observations."""
 
-    # Filled in by the library's classes.
-    buffer_size: int
-    n_envs: int
-    pos: int
-    full: bool
-    obs_shape: Any
-    observation_space: Any
-    observations: Any
-    next_observations: Any
-    tracks: dict[str, Track]
+    full: bool  # filled in by the library's classes
+    _columns = 2
 
     def __init__(
         self,
@@ -74,23 +63,8 @@ class _WindowReplay(Windowed):
         self._expose()
         self._done = np.ones(self.n_envs, np.bool_)
 
-    def _new_tracks(self) -> dict[str, Track]:
-        return make_tracks(
-            self.observation_space,
-            self.obs_shape,
-            n_steps=self.buffer_size,
-            n_envs=self.n_envs,
-            columns=2,
-            windows=self._windows,
-            storage=self._storage,
-            pool=self.pool,
-        )
-
     def _expose(self) -> None:
-        now = {name: WindowArray(track, 0) for name, track in self.tracks.items()}
-        then = {name: WindowArray(track, 1) for name, track in self.tracks.items()}
-        self.observations = now.get(SINGLE, now)
-        self.next_observations = then.get(SINGLE, then)
+        self.observations, self.next_observations = self._arrays(0), self._arrays(1)
 
     def add(
         self, obs: Any, next_obs: Any, action: Array, reward: Array, done: Array, infos: Any
@@ -218,20 +192,14 @@ class WindowReplayBuffer(_WindowReplay, ReplayBuffer):
     `directory`). For n-step returns give `n_steps` and `gamma` in replay_buffer_kwargs.
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """The classes for Dict observations and for n steps are others in the library."""
-        space = args[1] if len(args) > 1 else kwargs.get("observation_space")
-        chosen: type[Any] = cls
+    _for_dict = WindowDictReplayBuffer
+
+    @classmethod
+    def _class_for(cls, space: Any, options: dict[str, Any]) -> type[Any]:
+        if "n_steps" not in options:
+            return super()._class_for(space, options)
         if isinstance(space, spaces.Dict):
-            if "n_steps" in kwargs:
-                raise Unsupported(
-                    "stable-baselines3 has no n-step returns for Dict observations. "
-                    "Leave n_steps out"
-                )
-            chosen = WindowDictReplayBuffer
-        elif "n_steps" in kwargs:
-            chosen = WindowNStepReplayBuffer
-        made = object.__new__(chosen)
-        if chosen is not cls:
-            made.__init__(*args, **kwargs)
-        return made
+            raise Unsupported(
+                "stable-baselines3 has no n-step returns for Dict observations. Leave n_steps out"
+            )
+        return WindowNStepReplayBuffer

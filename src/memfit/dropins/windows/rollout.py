@@ -11,47 +11,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
-from numpy.typing import NDArray
 from stable_baselines3.common.buffers import BaseBuffer, DictRolloutBuffer, RolloutBuffer
 
+from memfit.dropins.windows.layout import Array
 from memfit.dropins.windows.pool import BufferPool
-from memfit.dropins.windows.sb3 import SINGLE, Windowed, Windows, make_tracks, no_shape
-from memfit.dropins.windows.track import Storage, Track
+from memfit.dropins.windows.sb3 import Windowed, Windows
 from memfit.dropins.windows.windowed import WindowArray
 from memfit.errors import UsageError
-
-Array = NDArray[Any]
 
 
 class _WindowRollout(Windowed):
     """Puts window arrays in the place of the arrays of observations."""
 
-    # Filled in by the library's classes.
-    buffer_size: int
-    n_envs: int
-    pos: int
-    obs_shape: Any
-    observation_space: Any
-    observations: Any
-    episode_starts: Array
-    generator_ready: bool
-
-    _for_dict: type[Any] | None = None
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """The class for Dict observations is another one in the library: choose it."""
-        space = args[1] if len(args) > 1 else kwargs.get("observation_space")
-        if isinstance(space, spaces.Dict) and cls._for_dict is not None:
-            other = object.__new__(cls._for_dict)
-            other.__init__(*args, **kwargs)
-            return other
-        return object.__new__(cls)
+    episode_starts: Array  # filled in by the library's classes
+    _columns = 1
 
     def __init__(self, *args: Any, windows: Windows = "auto", **kwargs: Any) -> None:
         self._windows = windows
-        self.tracks: dict[str, Track] = {}
-        self.pool = BufferPool()
+        self.tracks, self.pool = {}, BufferPool()
         super().__init__(*args, **kwargs)
 
     def __copy__(self) -> Any:
@@ -64,29 +41,21 @@ class _WindowRollout(Windowed):
     def reset(self) -> None:
         """Forget the rollout; keep its memory and what is known about windows."""
         shape = self.obs_shape
-        if self.tracks:
-            self._look_back()
-        else:
-            self.tracks = make_tracks(
-                self.observation_space,
-                shape,
-                n_steps=self.buffer_size,
-                n_envs=self.n_envs,
-                columns=1,
-                windows=self._windows,
-                storage=Storage(),
-                pool=self.pool,
-            )
+        if not self.tracks:
+            self.tracks = self._new_tracks()
+        elif self.episode_starts.shape == (self.buffer_size, self.n_envs):
+            for track in self.tracks.values():
+                track.look_back(self.episode_starts)
         self.pool.clear()
         try:
-            self.obs_shape = no_shape(shape)  # so that the library makes no large arrays
+            # So that the library makes no large arrays.
+            self.obs_shape = dict.fromkeys(shape, (0,)) if isinstance(shape, dict) else (0,)
             super().reset()  # type: ignore[misc]
         finally:
             self.obs_shape = shape
         for track in self.tracks.values():
             track.restart()
-        arrays = {name: WindowArray(track) for name, track in self.tracks.items()}
-        self.observations = arrays.get(SINGLE, arrays)
+        self.observations = self._arrays()
 
     def add(self, *args: Any, **kwargs: Any) -> None:
         """Add one step of all envs."""
@@ -99,12 +68,6 @@ class _WindowRollout(Windowed):
         super().add(*args, **kwargs)  # type: ignore[misc]
         for track in self.tracks.values():
             track.look(self.pos, self.episode_starts)
-
-    def _look_back(self) -> None:
-        starts = self.episode_starts
-        if starts.ndim == 2 and starts.shape == (self.buffer_size, self.n_envs):
-            for track in self.tracks.values():
-                track.look_back(starts)
 
     @staticmethod
     def swap_and_flatten(arr: Any) -> Any:

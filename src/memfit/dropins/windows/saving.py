@@ -28,8 +28,6 @@ MAGIC = b"memfitRB"
 VERSION = 1
 _HEAD = struct.Struct("<8sIQI")
 _PIECE = struct.Struct("<QI")
-# Checksums go over this much at a time.
-STEP = 1 << 24
 
 
 class Writer:
@@ -48,7 +46,7 @@ class Writer:
             if isinstance(values, np.ndarray)
             else memoryview(values)
         )
-        self._file.write(_PIECE.pack(len(view), _sum(view)))
+        self._file.write(_PIECE.pack(len(view), zlib.crc32(view)))
         self._file.write(view)
 
 
@@ -82,19 +80,9 @@ class Reader:
         length, checksum = self._next()
         if length != len(view):
             self._broken()
-        read = 0
-        while read < length:
-            got = self._file.readinto(view[read : read + STEP])  # type: ignore[attr-defined]
-            if not got:
-                self._broken()
-            read += got
-        if _sum(view) != checksum:
+        read = self._file.readinto(view)  # type: ignore[attr-defined]
+        if read != length or zlib.crc32(view) != checksum:
             self._broken()
-
-    def array(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        values = np.empty(shape, dtype)
-        self.into(values)
-        return values
 
     def raw(self) -> bytes:
         """A piece of any length."""
@@ -161,10 +149,3 @@ def _bytes_of(values: Array) -> memoryview:
     flat = values.view()
     flat.shape = (values.size,)
     return memoryview(flat.view(np.uint8))  # type: ignore[arg-type]
-
-
-def _sum(view: memoryview) -> int:
-    checksum = 0
-    for i in range(0, len(view), STEP):
-        checksum = zlib.crc32(view[i : i + STEP], checksum)
-    return checksum

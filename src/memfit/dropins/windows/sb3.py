@@ -8,47 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from numpy.typing import NDArray
 
-from memfit.dropins.windows.layout import Window, bits
+from memfit.dropins.windows.layout import Array, Window, bits
 from memfit.dropins.windows.pool import BufferPool
 from memfit.dropins.windows.track import Storage, Track, TrackReport
+from memfit.dropins.windows.windowed import WindowArray
 from memfit.errors import UsageError
 
-Array = NDArray[Any]
 Windows = str | Sequence[Window] | Mapping[str, Sequence[Window]]
 SINGLE = ""  # the name of an observation that is no Dict
-
-
-def make_tracks(
-    space: spaces.Space[Any],
-    shape: Any,
-    *,
-    n_steps: int,
-    n_envs: int,
-    columns: int,
-    windows: Windows,
-    storage: Storage,
-    pool: BufferPool,
-) -> dict[str, Track]:
-    """One track for each array of observations that the buffer of the library would have."""
-    parts = space.spaces if isinstance(space, spaces.Dict) else {SINGLE: space}
-    shapes = shape if isinstance(shape, dict) else {SINGLE: shape}
-    declared = _declared(windows, set(parts))
-    return {
-        name: Track(
-            shape=shapes[name],
-            dtype=np.dtype(part.dtype),
-            n_steps=n_steps,
-            n_envs=n_envs,
-            columns=columns,
-            windows=declared.get(name),
-            storage=storage,
-            name=name,
-            pool=pool,
-        )
-        for name, part in parts.items()
-    }
 
 
 def _declared(windows: Windows, names: set[str]) -> dict[str, Sequence[Window]]:
@@ -76,11 +44,6 @@ def nothing_like(space: spaces.Space[Any]) -> spaces.Space[Any]:
     return spaces.Box(0, 1, (0,), np.uint8)
 
 
-def no_shape(shape: Any) -> Any:
-    """The same for shapes."""
-    return dict.fromkeys(shape, (0,)) if isinstance(shape, dict) else (0,)
-
-
 def go_on(track: Track, pos: int) -> None:
     """Write a step after the last one: the oldest rows of each window come again as the newest.
 
@@ -103,9 +66,60 @@ def go_on(track: Track, pos: int) -> None:
 class Windowed:
     """Mixed into a buffer of the library, before its class."""
 
+    # Filled in by the library's classes.
     device: Any
+    buffer_size: int
+    n_envs: int
+    pos: int
+    obs_shape: Any
+    observation_space: Any
+    observations: Any
+
     tracks: dict[str, Track]
     pool: BufferPool
+    _columns: int  # of each track
+    _windows: Windows
+    _storage = Storage()
+    _for_dict: type[Any] | None = None  # the class for Dict observations, another in the library
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A buffer of the class for these observations."""
+        space = args[1] if len(args) > 1 else kwargs.get("observation_space")
+        chosen = cls._class_for(space, kwargs)
+        made = object.__new__(chosen)
+        if chosen is not cls:
+            made.__init__(*args, **kwargs)
+        return made
+
+    @classmethod
+    def _class_for(cls, space: Any, options: dict[str, Any]) -> type[Any]:
+        return cls._for_dict or cls if isinstance(space, spaces.Dict) else cls
+
+    def _new_tracks(self) -> dict[str, Track]:
+        """One track for each array of observations that the buffer of the library would have."""
+        space, shape = self.observation_space, self.obs_shape
+        parts = space.spaces if isinstance(space, spaces.Dict) else {SINGLE: space}
+        shapes = shape if isinstance(shape, dict) else {SINGLE: shape}
+        declared = _declared(self._windows, set(parts))
+        return {
+            name: Track(
+                shape=shapes[name],
+                dtype=np.dtype(part.dtype),
+                n_steps=self.buffer_size,
+                n_envs=self.n_envs,
+                columns=self._columns,
+                windows=declared.get(name),
+                storage=self._storage,
+                name=name,
+                pool=self.pool,
+            )
+            for name, part in parts.items()
+        }
+
+    def _arrays(self, column: int = 0) -> Any:
+        """What stands in the place of an array of observations, or of a dict of them."""
+        arrays = {name: WindowArray(track, column) for name, track in self.tracks.items()}
+        return arrays.get(SINGLE, arrays)
 
     def to_torch(self, array: Array, copy: bool = True) -> torch.Tensor:
         """Minibatches of observations are new already: they become tensors without a copy."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memfit.dropins.windows.backing import Backing
-from memfit.dropins.windows.layout import Window
-
-Array = NDArray[Any]
+from memfit.dropins.windows.layout import Array, Window
+from memfit.dropins.windows.saving import Reader
 
 # Rows are gathered through a small piece of memory that stays in the processor's cache.
 SLAB = 1 << 18
@@ -19,38 +18,11 @@ SLAB = 1 << 18
 LARGE_ROW = 512
 
 
-class Strip(Protocol):
-    """Where rows live. A row has a number; an extent is a run of them that one env fills."""
-
-    def take(self, rows: int, after: int = -1) -> int:
-        """An extent of free rows, where it may be the one that begins at `after`."""
-
-    def seal(self, begin: int, rows: int) -> None:
-        """No more rows are written to this extent."""
-
-    def release(self, begin: int, rows: int) -> None:
-        """Nothing refers to this extent any more."""
-
-    def write(self, at: Array, rows: Array) -> None:
-        """Write rows (env, row, outer, inner) from these numbers on."""
-
-    def read(self, at: Array, count: int) -> Array:
-        """Rows (env, row, outer, inner) from these numbers on."""
-
-    def fill(self, at: Array, out: Array) -> None:
-        """Windows (sample, outer, row, inner) from these numbers on."""
-
-    def clear(self) -> None:
-        """Forget all rows; keep the memory."""
-
-    def close(self) -> None: ...
-
-    @property
-    def nbytes(self) -> int: ...
-
-
 class RawStrip:
-    """Rows as they are, in one growing piece of memory or file."""
+    """Rows as they are, in one growing piece of memory or file.
+
+    A row has a number; an extent is a run of rows that one env fills.
+    """
 
     def __init__(self, part: Window, unit: np.dtype[Any], backing: Backing) -> None:
         self.part = part
@@ -62,6 +34,7 @@ class RawStrip:
         self._row_bytes = part.row * unit.itemsize
 
     def take(self, rows: int, after: int = -1) -> int:
+        """An extent of free rows, where it may be the one that begins at `after`."""
         free = self._free.get(rows, [])
         if after in free:
             free.remove(after)
@@ -75,23 +48,22 @@ class RawStrip:
         self._top += rows
         return begin
 
-    def reserve(self, rows: int) -> None:
-        """Grow once instead of many times."""
-        if rows > self.rows:
-            self.backing.grow(rows * self._row_bytes)
-            self.rows = rows
-
     def seal(self, begin: int, rows: int) -> None:
-        pass
+        """No more rows are written to this extent."""
 
     def release(self, begin: int, rows: int) -> None:
+        """Nothing refers to this extent any more."""
         self._free.setdefault(rows, []).append(begin)
 
     def write(self, at: Array, rows: Array) -> None:
+        """Write rows (env, row, outer, inner) from these numbers on."""
         self._rows(rows.shape[1])[at] = rows
 
     def read(self, at: Array, count: int) -> Array:
-        """A view where the envs go in step, so that nothing is copied; else a copy."""
+        """Rows (env, row, outer, inner) from these numbers on.
+
+        A view where the envs go in step, so that nothing is copied; else a copy.
+        """
         rows = self._rows(count)
         apart = int(at[1] - at[0]) if len(at) > 1 else 1
         if apart > 0 and (np.diff(at) == apart).all():
@@ -99,6 +71,7 @@ class RawStrip:
         return rows[at]
 
     def fill(self, at: Array, out: Array) -> None:
+        """Windows (sample, outer, row, inner) from these numbers on."""
         part = self.part
         if part.outer == 1 and self._row_bytes >= LARGE_ROW and out.flags.c_contiguous:
             if len(at) and int(at.max()) + part.length > self.rows:
@@ -118,6 +91,7 @@ class RawStrip:
             out[i : i + step] = windows[at[i : i + step]]
 
     def clear(self) -> None:
+        """Forget all rows; keep the memory."""
         self._top = 0
         self._free.clear()
 
@@ -127,6 +101,27 @@ class RawStrip:
     @property
     def nbytes(self) -> int:
         return self.backing.nbytes
+
+    def state(self) -> dict[str, Any]:
+        """What a file says of the extents."""
+        return {"top": self._top, "free": {str(k): v for k, v in self._free.items()}}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.take(state["top"])
+        self._free = {int(k): list(v) for k, v in state["free"].items()}
+
+    def extent_state(self, begin: int) -> dict[str, Any]:
+        """What a file says of one extent beside its rows."""
+        return {}
+
+    def pieces(self, begin: int, used: int) -> Iterator[Array]:
+        """The used rows of an extent, for a file."""
+        yield self._rows(1)[begin : begin + used]
+
+    def read_extent(self, extent: dict[str, Any], reader: Reader) -> None:
+        """Take an extent over from a file."""
+        begin = extent["begin"]
+        reader.into(self._rows(1)[begin : begin + extent["used"]])
 
     def _rows(self, count: int) -> Array:
         """All runs of `count` rows, as a view that overlaps itself."""

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memfit.dropins.windows.backing import Backing, DiskBacking
 from memfit.dropins.windows.compressed import CompressedStrip
-from memfit.dropins.windows.lane import Lane
-from memfit.dropins.windows.layout import Window, bits, completed, detect
+from memfit.dropins.windows.lane import Lane, Strip
+from memfit.dropins.windows.layout import Array, Window, bits, completed, detect
 from memfit.dropins.windows.pool import BufferPool
-from memfit.dropins.windows.strip import RawStrip, Strip
+from memfit.dropins.windows.strip import RawStrip
 from memfit.errors import UsageError
-
-Array = NDArray[Any]
 
 log = logging.getLogger("memfit.dropins")
 
@@ -119,16 +116,15 @@ class Track:
         self.ended: Array | None = None
         self._unit = np.dtype(f"u{dtype.itemsize}")
         self._said = False
-        self.lanes: list[Lane] = []
-        self.starts: Array = np.empty(0, np.int32)  # (column, part, step, env): where windows begin
-        self.written = 0
-        self.complete = 0
+        self.lanes: list[Lane]
+        self.starts: Array  # (column, part, step, env): where windows begin
         self.closed = False
-        self._next = 0
-        self._pushes = 0
-        self._surprises = 0
         self._looks = 0
         self._lay_out(windows or ())
+
+    def _begin(self) -> None:
+        self.written = self._next = 0
+        self._pushes = self._surprises = self.complete = 0
 
     # Writing
 
@@ -168,8 +164,7 @@ class Track:
         for lane in self.lanes:
             lane.restart()
         self.starts[...] = -1
-        self.written = self._next = 0
-        self._pushes = self._surprises = self.complete = 0
+        self._begin()
 
     def close(self) -> None:
         """Give back all memory; any use afterwards is an error."""
@@ -179,11 +174,11 @@ class Track:
 
     # Reading
 
-    def read(self, starts: Array) -> Array:
+    def read(self, starts: Array, lanes: list[Lane] | None = None) -> Array:
         """Observations whose windows begin at `starts` (part, ...), as one new array."""
         out = self.pool.empty((*starts.shape[1:], *self.shape), self.dtype)
         flat = out.view(self._unit).reshape(-1, self.size)
-        for lane, at in zip(self.lanes, starts.reshape(len(starts), -1), strict=True):
+        for lane, at in zip(lanes or self.lanes, starts.reshape(len(starts), -1), strict=True):
             part = lane.part
             into = flat if part.size == self.size else flat[:, part.offset : part.end]
             into = into.reshape(len(into), part.outer, part.length, part.inner)
@@ -291,8 +286,7 @@ class Track:
         ]
         shape = (self.columns, len(parts), self.n_steps, self.n_envs)
         self.starts = np.full(shape, -1, np.int32)
-        self.written = self._next = 0
-        self._pushes = self._surprises = self.complete = 0
+        self._begin()
 
     def _extent(self, part: Window) -> int:
         """Rows that an env of a ring gets at a time."""
@@ -305,27 +299,17 @@ class Track:
         old, starts = self.lanes, self.starts
         order = [(self._next + i) % self.n_steps for i in range(self.n_steps)]
         order = [pos for pos in order if starts[0, 0, pos, 0] >= 0] if rebuild else []
-        values = list(self._replayed(order, starts))
         self._lay_out(windows)
         told, self.fresh, self.ended = (self.fresh, self.ended), None, None
         if order:
             self._next = order[0]
-        for (column, pos), read in values:
-            self.lanes, now = old, self.lanes
-            value = read()
-            self.lanes = now
-            self.write(column, pos, value)
+        for pos in order:
+            for column in range(self.columns):
+                self.write(column, pos, self.read(starts[column, :, pos], old))
         self.fresh, self.ended = told
         self._surprises = self.complete = 0
         for lane in old:
             lane.strip.close()
-
-    def _replayed(
-        self, order: list[int], starts: Array
-    ) -> Iterator[tuple[tuple[int, int], Callable[[], Array]]]:
-        for pos in order:
-            for column in range(self.columns):
-                yield (column, pos), lambda s=starts[column, :, pos]: self.read(s)  # type: ignore[misc]
 
     # Checks
 

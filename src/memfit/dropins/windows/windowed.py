@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memfit.dropins.windows.layout import Window
+from memfit.dropins.windows.layout import Array, Window
 from memfit.dropins.windows.track import Track
-
-Array = NDArray[Any]
 
 
 class WindowArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import struct
@@ -9,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-_HEAD = struct.Struct("<BBI")
+_HEAD = struct.Struct("<QBBI")
 # How often a waiting side looks whether the other is still there.
 _LOOK_SECONDS = 1
 
@@ -19,33 +20,56 @@ class Late(Exception):
 
 
 class Channel:
-    """One end of a socket pair. Receiving may be interrupted and goes on where it was."""
+    """One end of a socket pair. Receiving may be interrupted and goes on where it was.
+
+    Messages are numbered, and an answer has the number of what it answers: after an interruption
+    nobody knows how much was asked and answered.
+    """
 
     def __init__(self, end: socket.socket) -> None:
+        self.asked = 0  # the number of the last message that is to be answered
         self._end = end
         self._have = bytearray()
         end.setblocking(True)
         end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _LOOK_SECONDS, 0))
 
-    def fileno(self) -> int:
-        return self._end.fileno()
-
     def close(self) -> None:
         self._end.close()
 
-    def send(self, kind: int, payload: bytes | bytearray = b"", fds: tuple[int, ...] = ()) -> None:
+    def ask(self, kind: int, payload: bytes | bytearray = b"", fds: tuple[int, ...] = ()) -> None:
+        """Send a message that is to be answered."""
+        self.asked += 1
+        self.send(self.asked, kind, payload, fds)
+
+    def answer(
+        self, seconds: float | None, alive: Callable[[], bool], wanted: int | None = None
+    ) -> tuple[int, bytearray, list[int]]:
+        """The answer to the last message; one that nobody waited for is passed over.
+
+        One of the `wanted` kind is given whatever it answers.
+        """
+        while True:
+            number, kind, payload, fds = self.recv(seconds, alive)
+            if number == self.asked or kind == wanted:
+                return kind, payload, fds
+            for fd in fds:
+                os.close(fd)
+
+    def send(
+        self, number: int, kind: int, payload: bytes | bytearray, fds: tuple[int, ...] = ()
+    ) -> None:
         """Send a message as a whole."""
-        self._end.sendall(_HEAD.pack(kind, len(fds), len(payload)) + payload)
+        self._end.sendall(_HEAD.pack(number, kind, len(fds), len(payload)) + payload)
         if fds:
             socket.send_fds(self._end, [b"F"], list(fds))
 
     def recv(
         self, seconds: float | None = None, alive: Callable[[], bool] | None = None
-    ) -> tuple[int, bytearray, list[int]]:
+    ) -> tuple[int, int, bytearray, list[int]]:
         """The next message; EOFError where the other side is gone."""
         until = None if seconds is None else time.monotonic() + seconds
         self._fill(_HEAD.size, until, alive)
-        kind, n_fds, size = _HEAD.unpack_from(self._have)
+        number, kind, n_fds, size = _HEAD.unpack_from(self._have)
         if size:
             self._fill(_HEAD.size + size, until, alive)
         fds: list[int] = []
@@ -55,7 +79,7 @@ class Channel:
             except BlockingIOError:
                 continue
         payload, self._have = self._have[_HEAD.size :], bytearray()
-        return kind, payload, fds
+        return number, kind, payload, fds
 
     def _fill(self, size: int, until: float | None, alive: Callable[[], bool] | None) -> None:
         while len(self._have) < size:

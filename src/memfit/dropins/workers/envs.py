@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -20,26 +19,33 @@ _EXACT = 2**53
 Step = tuple[Any, Any, bool, bool, Any]
 
 
-class Envs(Protocol):
-    """What the loop of a worker asks of its envs."""
+class Envs:
+    """Envs of one worker; `last` are observations of those that may be asked for again."""
 
-    envs: list[Any]
+    def __init__(self, mode: str) -> None:
+        self.envs: list[Any] = []
+        self.last: dict[int, Any] = {}
+        self._mode = mode
+        self._known: set[int] = set()
 
-    def step(self, k: int, action: Any) -> Step: ...
+    def add(self, env: Any) -> None:
+        if id(env.unwrapped) in self._known:
+            raise UsageError(
+                "two factories gave the same env object. Let each call of a factory make a new env"
+            )
+        self._known.add(id(env.unwrapped))
+        self.envs.append(env)
 
-    def reset(self, k: int, seed: int | None, options: Any) -> tuple[Any, Any]: ...
 
-    def stay(self, k: int) -> Any: ...
-
-    def call(self, k: int, what: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any: ...
-
-
-class Sb3Envs:
+class Sb3Envs(Envs):
     """Stepped as stable-baselines3's SubprocVecEnv does: an env that ended is reset at once."""
 
-    def __init__(self, factories: list[Callable[[], Any]], mode: str) -> None:
-        self.envs = [_gymnasium_env(build()) for build in factories]
-        _all_different(self.envs)
+    def add(self, env: Any) -> None:
+        if not isinstance(env, gymnasium.Env):
+            from stable_baselines3.common.vec_env.patch_gym import _patch_env
+
+            env = _patch_env(env)
+        super().add(env)
 
     def step(self, k: int, action: Any) -> Step:
         env = self.envs[k]
@@ -60,9 +66,6 @@ class Sb3Envs:
         found: tuple[Any, Any] = self.envs[k].reset(seed=seed, **given)
         return found
 
-    def stay(self, k: int) -> Any:
-        raise NotImplementedError
-
     def call(self, k: int, what: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         env = self.envs[k]
         if what == "get_attr":
@@ -82,46 +85,40 @@ class Sb3Envs:
         return _is_wrapped(env, *args)
 
 
-class GymnasiumEnvs:
+class GymnasiumEnvs(Envs):
     """Stepped as Gymnasium's vector envs do, in one of their autoreset modes."""
 
-    def __init__(self, factories: list[Callable[[], Any]], mode: str) -> None:
-        self.envs = [build() for build in factories]
-        _all_different(self.envs)
-        self._mode = mode
-        self._over = [False] * len(self.envs)
-        self._last: list[Any] = [None] * len(self.envs)
+    def __init__(self, mode: str) -> None:
+        super().__init__(mode)
+        self._over: set[int] = set()
 
     def step(self, k: int, action: Any) -> Step:
         env = self.envs[k]
-        if self._over[k] and self._mode == "NextStep":
+        if k in self._over and self._mode == "NextStep":
             obs, info = env.reset()
             reward, terminated, truncated = 0.0, False, False
-        elif self._over[k] and self._mode == "Disabled":
+        elif k in self._over and self._mode == "Disabled":
             raise UsageError(
                 "an env was stepped after its episode ended, and autoreset is disabled. Reset "
                 'it first: reset(options={"reset_mask": terminations | truncations})'
             )
         else:
             obs, reward, terminated, truncated, info = env.step(action)
+        self._over.discard(k)
         over = bool(terminated or truncated)
         if over and self._mode == "SameStep":
             final = {"final_info": info, "final_obs": obs}
             obs, reset_info = env.reset()
             info = {**final, **reset_info}
-        else:
-            self._over[k] = over
-        self._last[k] = obs
+        elif over:
+            self._over.add(k)
+        self.last[k] = obs
         return obs, reward, bool(terminated), bool(truncated), (info, None) if info else None
 
     def reset(self, k: int, seed: int | None, options: Any) -> tuple[Any, Any]:
-        self._over[k] = False
-        self._last[k], info = self.envs[k].reset(seed=seed, options=options)
-        return self._last[k], info
-
-    def stay(self, k: int) -> Any:
-        """The observation of an env that is not to be reset."""
-        return self._last[k]
+        self._over.discard(k)
+        self.last[k], info = self.envs[k].reset(seed=seed, options=options)
+        return self.last[k], info
 
     def call(self, k: int, what: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         env = self.envs[k]
@@ -132,10 +129,7 @@ class GymnasiumEnvs:
         return found(*args[1:], **options) if callable(found) else found
 
 
-STYLES: dict[str, Callable[[list[Callable[[], Any]], str], Envs]] = {
-    "sb3": Sb3Envs,
-    "gymnasium": GymnasiumEnvs,
-}
+STYLES: dict[str, type[Sb3Envs | GymnasiumEnvs]] = {"sb3": Sb3Envs, "gymnasium": GymnasiumEnvs}
 
 
 def reward_kind(reward: Any) -> int:
@@ -146,24 +140,9 @@ def reward_kind(reward: Any) -> int:
     return kind
 
 
-def _gymnasium_env(env: Any) -> Any:
-    if isinstance(env, gymnasium.Env):
-        return env
-    from stable_baselines3.common.vec_env.patch_gym import _patch_env
-
-    return _patch_env(env)
-
-
 def _is_wrapped(env: Any, module: str, name: str) -> bool:
     while isinstance(env, gymnasium.Wrapper):
         if any((kind.__module__, kind.__qualname__) == (module, name) for kind in type(env).mro()):
             return True
         env = env.env
     return False
-
-
-def _all_different(envs: list[Any]) -> None:
-    if len({id(env.unwrapped) for env in envs}) != len(envs):
-        raise UsageError(
-            "two factories gave the same env object. Let each call of a factory make a new env"
-        )

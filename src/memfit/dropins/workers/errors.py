@@ -100,7 +100,7 @@ def hung(worker: Worker, seconds: float, doing: str) -> TargetFailed:
     text = worker.traceback()
     return TargetFailed(
         f"{worker.name} gave no answer for {seconds:g} seconds while {doing}\n\n"
-        f"In its worker:\n{text}\nMend what waits there, or raise timeout= if it is only slow",
+        f"In its worker:\n{text}\nFix what waits there, or raise timeout= if it is only slow",
         output=text,
     )
 

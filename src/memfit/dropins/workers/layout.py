@@ -1,13 +1,17 @@
-"""Where the observations of all envs lie in shared memory.
+"""Observations in shared memory, handed out without a copy as long as nobody can notice.
 
 A slot holds one observation of every env, array by array. There are a few slots, so that what
-was handed out stays as it is while the workers write the next ones. Rewards and flags follow.
+was handed out stays as it is while the workers write the next ones: a slot is used again only
+when its arrays are gone. Where all slots are held, a copy is handed out. Rewards and flags follow.
 What is no array (texts, graphs) does not lie here but travels in messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import mmap
+import os
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +99,58 @@ def lay_out(space: spaces.Space[Any], n_envs: int, slots: int = SLOTS) -> Layout
     return Layout(
         n_envs=n_envs, leaves=tuple(leaves), others=tuple(others), slots=slots, slot_bytes=offset
     )
+
+
+class Slots:
+    """The training's side of the shared memory."""
+
+    def __init__(self, space: spaces.Space[Any], n_envs: int, fd: int) -> None:
+        self.layout = lay_out(space, n_envs)
+        self.copies = 0
+        os.ftruncate(fd, self.layout.nbytes)
+        self._memory = mmap.mmap(fd, self.layout.nbytes)
+        self.rewards = self.layout.rewards(self._memory)
+        self.flags = self.layout.flags(self._memory)
+        self._space = space
+        self._held: list[list[weakref.ref[Any]]] = [[] for _ in range(self.layout.slots)]
+
+    def release(self) -> None:
+        """Forget the memory: it goes with the last array that was handed out."""
+        del self._memory, self.rewards, self.flags
+
+    def free(self) -> int:
+        """The first slot of which nothing is held any more, else the one that is copied."""
+        for slot, held in enumerate(self._held[:-1]):
+            if all(ref() is None for ref in held):
+                return slot
+        return len(self._held) - 1
+
+    def take(
+        self, slot: int, others: Sequence[list[Any]], batch: Callable[[list[Any]], Any]
+    ) -> Any:
+        """The observations of a slot in the structure of the space.
+
+        `others` has the parts of each env that are no arrays, for `batch` to put together.
+        """
+        layout = self.layout
+        copied = slot == layout.slots - 1
+        self.copies += copied
+        held = []
+        found: dict[Path, Any] = {}
+        for leaf in layout.leaves:
+            array: NDArray[Any] = leaf.array(self._memory, slot * layout.slot_bytes, layout.n_envs)
+            if copied:
+                array = np.array(array)
+            elif array.base is not None:
+                # Every view of the array, and every tensor made of it, holds this base.
+                held.append(weakref.ref(array.base))
+            found[leaf.path] = array
+        self._held[slot] = held
+        for n, path in enumerate(layout.others):
+            found[path] = batch([parts[n] for parts in others])
+        if layout.leaves and not layout.leaves[0].path:
+            return found[()]
+        return assemble(self._space, found.__getitem__)
 
 
 def _parts(space: spaces.Space[Any], path: Path) -> Iterator[tuple[Path, spaces.Space[Any]]]:

@@ -9,19 +9,24 @@ import os
 import pickle
 import sys
 import traceback
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from memfit.dropins.workers.channel import Channel
-from memfit.dropins.workers.envs import REWARD_SENT, STYLES, Envs, reward_kind
+from memfit.dropins.workers.envs import (
+    REWARD_SENT,
+    STYLES,
+    GymnasiumEnvs,
+    Sb3Envs,
+    reward_kind,
+)
 from memfit.dropins.workers.layout import FLAGS, Layout, checked, pick
 
 # Kinds of messages to a worker ...
 STEP, STEP_ANY, ACTIONS, RESET, CALL, MEMORY, SYNC, CLOSE = range(8)
 # ... and from it.
-DONE, FAILED, SYNCED = range(3)
+DONE, FAILED = range(2)
 
 
 def packed(value: Any) -> bytes:
@@ -34,11 +39,6 @@ def packed(value: Any) -> bytes:
         return bytes(cloudpickle.dumps(value))
 
 
-def _newest_modules(count: int) -> list[str]:
-    """The last modules; the others' names are not touched, as that would unshare their pages."""
-    return sorted(itertools.islice(reversed(sys.modules), count))
-
-
 class WorkerLoop:
     """Envs `first`, `first + 1` ... of a vector env."""
 
@@ -46,7 +46,7 @@ class WorkerLoop:
         self._channel = channel
         self._first = first
         self._at = first  # the env at work, for messages
-        self._envs: Envs
+        self._envs: Sb3Envs | GymnasiumEnvs
         self._layout: Layout
         self._slots: list[list[Any]]
         self._action_type: tuple[Any, tuple[int, ...]]
@@ -55,53 +55,43 @@ class WorkerLoop:
         """Answer until told to close, or until the training is gone."""
         before = len(sys.modules)
         try:
-            loaded = [self._loaded(k, factory) for k, factory in enumerate(factories)]
-            built = [self._counted(k, factory) for k, factory in enumerate(loaded)]
-            self._envs = STYLES[style](built, mode)
+            self._envs = STYLES[style](mode)
+            for k, factory in enumerate(factories):
+                self._at = self._first + k
+                if isinstance(factory, BaseException):
+                    raise factory
+                self._envs.add(factory())
             first = self._envs.envs[0]
             spaces = [(env.observation_space, env.action_space) for env in self._envs.envs]
-            differ = [i for i, both in enumerate(spaces) if both != spaces[0]]
             facts = {
-                "spaces": [(0, *spaces[0]), *((i, *spaces[i]) for i in differ)],
+                # Equal ones are the same object, which is sent once.
+                "spaces": [spaces[0] if both == spaces[0] else both for both in spaces],
                 "metadata": getattr(first, "metadata", {}),
                 "render_mode": getattr(first, "render_mode", None),
-                "late": _newest_modules(len(sys.modules) - before),
+                # Other modules' names are not touched, as that would unshare their pages.
+                "late": sorted(itertools.islice(reversed(sys.modules), len(sys.modules) - before)),
             }
         except BaseException as error:  # noqa: BLE001 - told to the training, whatever it is
-            self._failed(error)
+            self._failed(0, error)
             return
-        self._channel.send(DONE, packed(facts))
+        self._channel.send(0, DONE, packed(facts))
         while True:
             try:
-                kind, payload, fds = self._channel.recv()
+                number, kind, payload, fds = self._channel.recv()
             except EOFError:
-                kind, payload, fds = CLOSE, bytearray(), []
+                number, kind, payload, fds = 0, CLOSE, bytearray(), []
             try:
                 answer = self._answer(kind, payload, fds)
             except BaseException as error:  # noqa: BLE001 - told to the training, whatever it is
-                self._failed(error)
+                self._failed(number, error)
                 answer = None
             if answer is not None:
                 with contextlib.suppress(BrokenPipeError):
-                    self._channel.send(DONE, answer)
+                    self._channel.send(number, DONE, answer)
             if kind == CLOSE:
                 return
 
-    def _loaded(self, k: int, factory: Any) -> Callable[[], Any]:
-        self._at = self._first + k
-        if isinstance(factory, BaseException):
-            raise factory
-        found: Callable[[], Any] = factory
-        return found
-
-    def _counted(self, k: int, build: Callable[[], Any]) -> Callable[[], Any]:
-        def counted() -> Any:
-            self._at = self._first + k
-            return build()
-
-        return counted
-
-    def _failed(self, error: BaseException) -> None:
+    def _failed(self, number: int, error: BaseException) -> None:
         text = "".join(traceback.format_exception(error))
         try:
             whole: bytes | None = packed(error)
@@ -110,7 +100,7 @@ class WorkerLoop:
             whole = None
         told = (self._at, type(error).__name__, str(error), text, whole)
         with contextlib.suppress(BrokenPipeError):
-            self._channel.send(FAILED, pickle.dumps(told))
+            self._channel.send(number, FAILED, pickle.dumps(told))
 
     def _answer(self, kind: int, payload: bytearray, fds: list[int]) -> bytes | None:
         if kind == STEP:
@@ -128,8 +118,7 @@ class WorkerLoop:
         if kind == CALL:
             return self._call(*pickle.loads(payload))
         if kind == SYNC:
-            self._channel.send(SYNCED, payload)
-            return None
+            return b""
         if kind == MEMORY:
             self._map(pickle.loads(payload), fds[0])
             return b""
@@ -172,7 +161,9 @@ class WorkerLoop:
         notes = []
         for k, (seed, given) in enumerate(zip(seeds, options, strict=True)):
             at = self._at = self._first + k
-            obs, info = self._envs.reset(k, seed, given) if chosen[k] else (self._envs.stay(k), {})
+            obs, info = (
+                self._envs.reset(k, seed, given) if chosen[k] else (self._envs.last.get(k), {})
+            )
             others = self._write(self._slots[slot], at, obs)
             notes.append(packed((info, others)))
         return pickle.dumps(notes)

@@ -15,8 +15,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from memfit.dropins.workers.channel import Channel, Late, pair, readable
+from memfit.dropins.workers.envs import REWARD_SENT
 from memfit.dropins.workers.errors import (
     Worker,
     as_raised,
@@ -25,6 +27,7 @@ from memfit.dropins.workers.errors import (
     equivalent,
     hung,
 )
+from memfit.dropins.workers.layout import Slots
 from memfit.dropins.workers.loop import (
     ACTIONS,
     CALL,
@@ -35,11 +38,10 @@ from memfit.dropins.workers.loop import (
     STEP,
     STEP_ANY,
     SYNC,
-    SYNCED,
 )
-from memfit.dropins.workers.slots import Slots
 from memfit.dropins.workers.start import Template, load, sent
-from memfit.errors import UsageError
+from memfit.dropins.workers.template import DROP, FORK
+from memfit.errors import TargetFailed, UsageError
 
 _START_SECONDS = 600.0
 _STOP_SECONDS = 2.0
@@ -71,7 +73,6 @@ class WorkerPool:
         self._timeout = None if timeout is None else max(timeout, _START_SECONDS)
         self._owner = os.getpid()
         self._action_type: Any = None
-        self._number = 0
         self.torn = False
         count = min(workers or len(os.sched_getaffinity(0)), self.n_envs)
         self._template: Template | None = Template.get()
@@ -81,15 +82,15 @@ class WorkerPool:
                 first, after = k * self.n_envs // count, (k + 1) * self.n_envs // count
                 asked = {"id": loaded, "first": first, "after": after}
                 self._fork({**asked, "style": style, "mode": mode})
-            self._template.drop(loaded)
+            self._template.ask(DROP, loaded)
             facts = self._collect("being built")
             self._same_spaces([pickle.loads(found) for found in facts])
-            self._slots = Slots(self.observation_space, self.n_envs)
-            told = pickle.dumps(self.slots.layout)
-            for worker in self.workers:
-                self._send(worker, MEMORY, told, (self.slots.fd,))
+            with open(os.memfd_create("memfit-observations", os.MFD_CLOEXEC), "r+b") as file:
+                self._slots = Slots(self.observation_space, self.n_envs, file.fileno())
+                told = pickle.dumps(self.slots.layout)
+                for worker in self.workers:
+                    self._send(worker, MEMORY, told, (file.fileno(),))
             self._collect("mapping shared memory")
-            self.slots.close_fd()
             self._timeout = timeout
         except BaseException:
             self.stop(_STOP_SECONDS)
@@ -106,7 +107,7 @@ class WorkerPool:
         trace = os.memfd_create("memfit-trace", os.MFD_CLOEXEC)
         with theirs:
             try:
-                pid, pidfd = self._template.fork(asked, (theirs.fileno(), trace))
+                pid, (pidfd,) = self._template.ask(FORK, asked, (theirs.fileno(), trace))
             except BaseException:
                 ours.close()
                 os.close(trace)
@@ -124,19 +125,18 @@ class WorkerPool:
         )
 
     def _same_spaces(self, facts: list[dict[str, Any]]) -> None:
-        _, observation, action = facts[0]["spaces"][0]
-        self.observation_space: spaces.Space[Any] = observation
-        self.action_space: spaces.Space[Any] = action
         self.metadata: dict[str, Any] = facts[0]["metadata"]
         self.render_mode: str | None = facts[0]["render_mode"]
         self.late_imports = sorted({name for found in facts for name in found["late"]})
-        self.spaces = [
-            (worker.first + k, obs, act)
-            for worker, found in zip(self.workers, facts, strict=True)
-            for k, obs, act in found["spaces"]
-        ]
-        for i, obs, act in self.spaces:
-            for kind, mine, first in (("observation", obs, observation), ("action", act, action)):
+        self.spaces: list[tuple[spaces.Space[Any], spaces.Space[Any]]]
+        self.spaces = [both for found in facts for both in found["spaces"]]
+        self.observation_space, self.action_space = self.spaces[0]
+        for i, both in enumerate(self.spaces):
+            if both is self.spaces[i - 1]:
+                continue
+            for kind, mine, first in zip(
+                ("observation", "action"), both, self.spaces[0], strict=True
+            ):
                 if not equivalent(mine, first):
                     raise UsageError(
                         f"the {kind}_space of env {i} is {mine}, that of env 0 {first}. Give "
@@ -146,59 +146,74 @@ class WorkerPool:
     def step(self, actions: Any) -> int:
         """Let all envs step; the slot that their observations will lie in."""
         with self._whole():
-            return self._step(actions)
-
-    def _step(self, actions: Any) -> int:
-        self.settle()
-        slot = self.slots.free()
-        if isinstance(actions, np.ndarray) and actions.nbytes and not actions.dtype.hasobject:
-            kind = (actions.dtype, actions.shape[1:])
-            if kind != self._action_type:
-                told = pickle.dumps(kind)
+            slot = self._free_slot()
+            if isinstance(actions, np.ndarray) and actions.nbytes and not actions.dtype.hasobject:
+                self._send_actions(actions, slot)
+            else:
                 for worker in self.workers:
-                    self._send(worker, ACTIONS, told)
-                    worker.pending = False
-                self._action_type = kind
-            raw, row, end = actions.tobytes(), actions.nbytes // len(actions), bytes((slot,))
-            for worker in self.workers:
-                self._send(worker, STEP, raw[worker.first * row : worker.after * row] + end)
-        else:
-            for worker in self.workers:
-                told = sent((slot, list(actions[worker.first : worker.after])))
-                self._send(worker, STEP_ANY, told)
-        return slot
+                    told = sent((slot, list(actions[worker.first : worker.after])))
+                    self._send(worker, STEP_ANY, told)
+            return slot
 
-    def stepped(self) -> list[Any]:
-        """What the envs had to say beside observations, rewards and flags, in their order."""
+    def _send_actions(self, actions: NDArray[Any], slot: int) -> None:
+        kind = (actions.dtype, actions.shape[1:])
+        if kind != self._action_type:
+            told = pickle.dumps(kind)
+            for worker in self.workers:
+                self._send(worker, ACTIONS, told)
+            self._action_type = kind
+        raw, row, end = actions.tobytes(), actions.nbytes // len(actions), bytes((slot,))
+        for worker in self.workers:
+            self._send(worker, STEP, raw[worker.first * row : worker.after * row] + end)
+
+    def stepped(self) -> tuple[list[Any], list[list[Any]], dict[int, Any]]:
+        """What each env said, its parts that are no arrays, and rewards that were sent apart."""
         with self._whole():
             found = self._collect("stepping")
-        return [pickle.loads(note) for reply in found if reply for note in pickle.loads(reply)]
+        notes = (pickle.loads(note) for reply in found if reply for note in pickle.loads(reply))
+        said, others, rewards = [], [], {}
+        for i, (_, _, kind, noted) in enumerate(self.slots.flags.tolist()):
+            told, reward, parts = next(notes) if noted else (None, None, [])
+            said.append(told)
+            others.append(parts)
+            if kind == REWARD_SENT:
+                rewards[i] = reward
+        return said, others, rewards
 
     def reset(
         self, seeds: Sequence[Any], options: Sequence[Any], chosen: Sequence[bool] | None = None
     ) -> int:
         """Let all chosen envs be reset; the slot that all observations will lie in."""
         self.torn = False
+        chosen = [True] * self.n_envs if chosen is None else chosen
         with self._whole():
-            return self._reset(seeds, options, chosen)
+            slot = self._free_slot()
+            for worker in self.workers:
+                own = slice(worker.first, worker.after)
+                told = (slot, list(seeds[own]), list(options[own]), list(chosen[own]))
+                self._send(worker, RESET, sent(told))
+            return slot
 
-    def _reset(
-        self, seeds: Sequence[Any], options: Sequence[Any], chosen: Sequence[bool] | None
-    ) -> int:
-        self.settle()
-        slot = self.slots.free()
-        chosen = [True] * self.n_envs if chosen is None else list(chosen)
-        for worker in self.workers:
-            own = slice(worker.first, worker.after)
-            told = (slot, list(seeds[own]), list(options[own]), chosen[own])
-            self._send(worker, RESET, sent(told))
-        return slot
-
-    def was_reset(self) -> list[Any]:
-        """The info and the other parts of the observation of each env."""
+    def was_reset(self) -> tuple[list[Any], list[list[Any]]]:
+        """The info of each env, and its parts that are no arrays."""
         with self._whole():
             found = self._collect("being reset")
-        return [pickle.loads(note) for reply in found for note in pickle.loads(reply)]
+        notes = [pickle.loads(note) for reply in found for note in pickle.loads(reply)]
+        return [info for info, _ in notes], [parts for _, parts in notes]
+
+    def _free_slot(self) -> int:
+        self._settle()
+        return self.slots.free()
+
+    def _settle(self) -> None:
+        """Wait for what was asked before an interruption or a reset, and forget the answers.
+
+        Else a worker that still writes a long answer would not read the next message.
+        """
+        for worker in self.workers:
+            if worker.pending:
+                self._send(worker, SYNC, b"")
+        self._collect("stepping")
 
     def call(
         self, what: str, chosen: Sequence[int], args: Sequence[tuple[Any, ...]], options: Any
@@ -210,7 +225,7 @@ class WorkerPool:
     def ask_call(
         self, what: str, chosen: Sequence[int], args: Sequence[tuple[Any, ...]], options: Any
     ) -> None:
-        self.settle()
+        self._settle()
         for worker in self.workers:
             own = [n for n, i in enumerate(chosen) if worker.first <= i < worker.after]
             if own:
@@ -226,28 +241,6 @@ class WorkerPool:
         }
         owner = {i: w.first for w in self.workers for i in range(w.first, w.after)}
         return [found[owner[i]].pop(0) for i in chosen]
-
-    def settle(self) -> None:
-        """Wait for and forget what was asked before: after an interruption, nobody knows how
-        much was asked and answered.
-        """
-        interrupted = [worker for worker in self.workers if worker.pending]
-        if not interrupted:
-            return
-        self._number += 1
-        mark = self._number.to_bytes(8, "little")
-        for worker in interrupted:
-            self._send(worker, SYNC, mark)
-        failed = None
-        for worker in interrupted:
-            kind, payload = self._recv(worker, "stepping")
-            while kind != SYNCED or payload != mark:
-                if kind == FAILED:
-                    failed = pickle.loads(payload)
-                kind, payload = self._recv(worker, "stepping")
-            worker.pending = False
-        if failed is not None:
-            self._raised(failed, "stepping", fatal=True)
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
@@ -266,9 +259,9 @@ class WorkerPool:
     def _send(self, worker: Worker, kind: int, payload: bytes, fds: tuple[int, ...] = ()) -> None:
         worker.pending = True
         try:
-            worker.channel.send(kind, payload, fds)
+            worker.channel.ask(kind, payload, fds)
         except (BrokenPipeError, ConnectionResetError):
-            self._died(worker, "waiting")
+            self._fail(self._died(worker, "waiting"))
         except BaseException:
             # Half of a long message may have been sent: nothing can be understood after it.
             if len(payload) > _AT_ONCE:
@@ -281,41 +274,31 @@ class WorkerPool:
         for worker in self.workers:
             if not worker.pending:
                 continue
-            kind, payload = self._recv(worker, doing)
+            try:
+                kind, payload, _ = worker.channel.answer(self._timeout, worker.alive, FAILED)
+            except EOFError:
+                self._fail(self._died(worker, doing))
+            except Late:
+                self._fail(hung(worker, self._timeout or 0.0, doing))
             worker.pending = False
             if kind == FAILED:
                 failed = failed or pickle.loads(payload)
             replies.append(payload)
         if failed is not None:
-            self._raised(failed, doing, fatal)
+            error, cause = as_raised(*failed, doing=doing, fatal=fatal)
+            if fatal:
+                self._fail(error, cause)
+            raise error from cause
         return replies
 
-    def _recv(self, worker: Worker, doing: str) -> tuple[int, bytearray]:
-        try:
-            kind, payload, _ = worker.channel.recv(self._timeout, worker.alive)
-        except EOFError:
-            self._died(worker, doing)
-        except Late:
-            self._hung(worker, doing)
-        return kind, payload
-
-    def _raised(self, told: Any, doing: str, fatal: bool) -> NoReturn:
-        if fatal:
-            self.stop(_STOP_SECONDS)
-        error, cause = as_raised(*told, doing=doing, fatal=fatal)
-        raise error from cause
-
-    def _died(self, worker: Worker, doing: str) -> NoReturn:
+    def _died(self, worker: Worker, doing: str) -> TargetFailed:
         readable(worker.pidfd, _STOP_SECONDS)
         code = self._template.status(worker.pid) if self._template else None
-        error = died(worker, code, doing)
-        self.stop(_STOP_SECONDS)
-        raise error from None
+        return died(worker, code, doing)
 
-    def _hung(self, worker: Worker, doing: str) -> NoReturn:
-        error = hung(worker, self._timeout or 0.0, doing)
+    def _fail(self, error: Exception, cause: Exception | None = None) -> NoReturn:
         self.stop(_STOP_SECONDS)
-        raise error from None
+        raise error from cause
 
     def close(self) -> str:
         """End all workers; what an env raised while it was closed is given back."""
@@ -340,7 +323,7 @@ class WorkerPool:
             for worker in self.workers:
                 # Without waiting: one that does not read is killed below.
                 with contextlib.suppress(OSError):
-                    worker.channel.send(CLOSE)
+                    worker.channel.ask(CLOSE)
         try:
             for worker in self.workers:
                 if mine:
@@ -360,10 +343,9 @@ class WorkerPool:
         try:
             while True:
                 left = None if until is None else max(0.0, until - time.monotonic())
-                kind, payload, _ = worker.channel.recv(left, worker.alive)
-                if kind == FAILED and not worker.pending:
+                kind, payload, _ = worker.channel.answer(left, worker.alive)
+                if kind == FAILED:
                     wrong = pickle.loads(payload)[3]
-                worker.pending = False
         except (EOFError, Late, OSError):
             pass
         left = _STOP_SECONDS if until is None else max(0.0, until - time.monotonic())

@@ -10,16 +10,17 @@ import pickletools
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.spawn import get_executable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from memfit.dropins.sharing.find import pwrite
 from memfit.dropins.sharing.key import run_token
 from memfit.dropins.workers.channel import Channel, Late, pair
-from memfit.dropins.workers.template import DONE, DROP, FORK, LOAD, STATUS
+from memfit.dropins.workers.template import DONE, LOAD, STATUS
 from memfit.errors import MemfitError, TargetFailed, UsageError
 
 # Larger arrays that factories hold lie in memory once, read-only, for all workers.
@@ -42,7 +43,6 @@ class Template:
         self._users = 0
         self._owner = os.getpid()
         self._asking = threading.Lock()
-        self._number = 0
         ours, theirs = pair()
         code = (
             f"import sys; sys.path[:] = {sys.path!r}; sys.argv[:] = {sys.argv!r}; "
@@ -63,8 +63,9 @@ class Template:
         """Its answer, and descriptors that came with it."""
         with self._asking:
             try:
-                self._send(kind, asked, fds)
-                status, answer, received = self._answer(seconds)
+                self._send(kind, pickle.dumps(asked), fds)
+                status, payload, received = self._channel.answer(seconds, self._alive)
+                answer = pickle.loads(payload)
             except (EOFError, BrokenPipeError):
                 code = self._process.wait()
                 raise TargetFailed(
@@ -84,32 +85,16 @@ class Template:
             )
         return answer, received
 
-    def _send(self, kind: int, asked: Any, fds: tuple[int, ...]) -> None:
-        self._number += 1
+    def _send(self, kind: int, payload: bytes, fds: tuple[int, ...]) -> None:
         try:
-            self._channel.send(kind, pickle.dumps((self._number, asked)), fds)
+            self._channel.ask(kind, payload, fds)
         except BaseException:
             # Half a message may have been sent: nothing can be understood after it.
             self._process.kill()
             raise
 
-    def _answer(self, seconds: float | None) -> tuple[int, Any, list[int]]:
-        """The answer to the last message; one that nobody waited for is passed over."""
-        while True:
-            status, payload, received = self._channel.recv(seconds, self._alive)
-            number, answer = pickle.loads(payload)
-            if number == self._number:
-                return status, answer, received
-            for fd in received:
-                os.close(fd)
-
     def _alive(self) -> bool:
         return self._process.poll() is None
-
-    def fork(self, asked: dict[str, Any], fds: tuple[int, ...]) -> tuple[int, int]:
-        """A new worker: its process id, and a descriptor for it."""
-        pid, (pidfd,) = self.ask(FORK, asked, fds)
-        return pid, pidfd
 
     def status(self, pid: int) -> int | None:
         """How a worker ended; None if that cannot be said."""
@@ -117,9 +102,6 @@ class Template:
             code: int | None = self.ask(STATUS, pid, seconds=10)[0]
             return code
         return None
-
-    def drop(self, loaded: int) -> None:
-        self.ask(DROP, loaded)
 
     @classmethod
     def get(cls) -> Template:
@@ -154,20 +136,18 @@ class Template:
 def load(
     template: Template,
     env_fns: Sequence[Callable[[], Any]],
-    preload: Iterable[str],
+    preload: Sequence[str],
     seconds: float | None,
 ) -> int:
     """Let a template import and unpickle what the workers will need; an id for forking."""
     found = next(_ids)
-    preload = tuple(preload)
-    registered = _registered()
     factories, block = _packed(env_fns)
     try:
         asked = {
             "id": found,
             "preload": [*_ALWAYS, *preload],
             "derived": sorted({n for pickled, _ in factories for n in _env_modules(pickled)}),
-            "registered": registered,
+            "registered": _registered(),
             "factories": factories,
         }
         failed, _ = template.ask(LOAD, asked, (block,), seconds)
@@ -203,7 +183,7 @@ def _packed(env_fns: Sequence[Callable[[], Any]]) -> tuple[list[tuple[bytes, Any
             key = (address, raw.nbytes)
             if key not in places:
                 held.append(raw)
-                _write(block, raw, end)
+                pwrite(block, raw, end)
                 places[key] = (end, raw.nbytes)
                 end = -(-(end + raw.nbytes) // _ALIGN) * _ALIGN
             used.append(places[key])
@@ -228,12 +208,6 @@ def sent(value: Any) -> bytes:
     return bytes(cloudpickle.dumps(value))
 
 
-def _write(fd: int, data: memoryview, at: int) -> None:
-    while data.nbytes:
-        written = os.pwrite(fd, data, at)
-        data, at = data[written:], at + written
-
-
 def _env_modules(pickled: bytes) -> set[str]:
     """Modules of the registered envs whose ids a factory holds: they are imported late."""
     from gymnasium.envs.registration import registry
@@ -255,7 +229,7 @@ def _env_modules(pickled: bytes) -> set[str]:
     return found
 
 
-def _registered() -> bytes:
+def _registered() -> list[bytes]:
     """Envs that were registered in this process: by its script, or by what it imported."""
     import cloudpickle
     from gymnasium.envs.registration import registry
@@ -267,4 +241,4 @@ def _registered() -> bytes:
         # What cannot be sent is missing in the worker, whose error then says so.
         with contextlib.suppress(Exception):
             found.append(cloudpickle.dumps(spec))
-    return pickle.dumps(found) if found else b""
+    return found

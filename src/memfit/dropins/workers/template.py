@@ -65,20 +65,19 @@ def main(fd: int, training: int) -> None:
         if alive in ready:
             break
         try:
-            kind, payload, fds = channel.recv()
+            number, kind, payload, fds = channel.recv()
         except EOFError:
             break
-        number, asked = pickle.loads(payload)
         try:
-            answer, sent = template.answer(kind, asked, fds)
+            answer, sent = template.answer(kind, pickle.loads(payload), fds)
         except Exception:  # noqa: BLE001 - told to the training, whatever it is
-            channel.send(FAILED, pickle.dumps((number, traceback.format_exc())))
+            channel.send(number, FAILED, pickle.dumps(traceback.format_exc()))
             continue
         finally:
             for received in fds:
                 with contextlib.suppress(OSError):
                     os.close(received)
-        channel.send(DONE, pickle.dumps((number, answer)), sent)
+        channel.send(number, DONE, pickle.dumps(answer), sent)
         for opened in sent:
             os.close(opened)
     template.end(_GRACE_SECONDS)
@@ -118,7 +117,11 @@ class _Template:
                 importlib.import_module(name)
             except Exception:  # noqa: BLE001 - an import may fail in any way
                 failed[name] = traceback.format_exc()
-        _register(asked["registered"])
+        for pickled in asked["registered"]:
+            # One that cannot be had here is missing, as the error of the env will say.
+            with contextlib.suppress(Exception):
+                spec = pickle.loads(pickled)
+                sys.modules["gymnasium"].registry.setdefault(spec.id, spec)
         size = os.fstat(fds[0]).st_size
         block = memoryview(mmap.mmap(fds[0], size, prot=mmap.PROT_READ) if size else b"")
         factories: list[Any] = []
@@ -228,16 +231,3 @@ class _Template:
                 os.waitpid(pid, 0)
             self._children.clear()
             self.end_orphans()
-
-
-def _register(registered: bytes) -> None:
-    """Envs that the training registered with Gymnasium itself."""
-    if not registered:
-        return
-    from gymnasium.envs.registration import registry
-
-    for pickled in pickle.loads(registered):
-        # One that cannot be had here is missing, as the error of the env will say.
-        with contextlib.suppress(Exception):
-            spec = pickle.loads(pickled)
-            registry.setdefault(spec.id, spec)

@@ -9,7 +9,6 @@ that the training reads without a copy. Everything else is as with SubprocVecEnv
 from __future__ import annotations
 
 import warnings
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -24,14 +23,12 @@ from stable_baselines3.common.vec_env.base_vec_env import (
 )
 
 from memfit.dropins.workers.envs import REWARD_SENT, REWARD_TYPES
-from memfit.dropins.workers.figures import Figures
+from memfit.dropins.workers.light import TIMEOUT, LightWorkers
 from memfit.dropins.workers.pool import WorkerPool
-from memfit.errors import TargetFailed, UsageError
-
-TIMEOUT = 600.0
+from memfit.errors import UsageError
 
 
-class LightVecEnv(Figures, VecEnv):
+class LightVecEnv(LightWorkers, VecEnv):
     """Steps envs in light worker processes.
 
     `workers` is the number of processes (default: one a processor), `preload` names modules
@@ -50,10 +47,9 @@ class LightVecEnv(Figures, VecEnv):
     ) -> None:
         if start_method is not None:
             raise UsageError("LightVecEnv has one way to start workers. Leave start_method= out")
-        self._pool = WorkerPool(
-            env_fns, style="sb3", workers=workers, preload=preload, timeout=timeout
+        self._own(
+            WorkerPool(env_fns, style="sb3", workers=workers, preload=preload, timeout=timeout)
         )
-        self._end = weakref.finalize(self, self._pool.stop, 2.0)
         self._slot: int | None = None
         try:
             super().__init__(
@@ -81,26 +77,16 @@ class LightVecEnv(Figures, VecEnv):
         if self._slot is None:
             self._open()
             raise UsageError("no step was begun. Call step_async(actions) first")
-        notes = iter(self._pool.stepped())
+        said, others, sent = self._pool.stepped()
         slot, self._slot = self._slot, None
         slots = self._pool.slots
-        flags = slots.flags.tolist()
         infos: list[dict[str, Any]] = []
-        others: list[list[Any]] = []
-        sent: dict[int, Any] = {}
-        for i, (_, _, _, told) in enumerate(flags):
-            info, parts = None, []
-            if told:
-                both, reward, parts = next(notes)
-                if flags[i][2] == REWARD_SENT:
-                    sent[i] = reward
-                if both is not None:
-                    info = both[0]
-                    if both[1] is not None:
-                        self.reset_infos[i] = both[1]
-            infos.append({"TimeLimit.truncated": False} if info is None else info)
-            others.append(parts)
-        rewards = _rewards(slots.rewards, [found[2] for found in flags], sent)
+        for i, told in enumerate(said):
+            info, reset_info = told or ({"TimeLimit.truncated": False}, None)
+            infos.append(info)
+            if reset_info is not None:
+                self.reset_infos[i] = reset_info
+        rewards = _rewards(slots.rewards, slots.flags[:, 2].tolist(), sent)
         dones = slots.flags[:, 0].astype(np.bool_)
         return slots.take(slot, others, np.stack), rewards, dones, infos
 
@@ -109,21 +95,15 @@ class LightVecEnv(Figures, VecEnv):
         self._open()
         self._slot = None
         slot = self._pool.reset(self._seeds, self._options)
-        found = self._pool.was_reset()
-        self.reset_infos = [info for info, _ in found]
+        self.reset_infos, others = self._pool.was_reset()
         self._reset_seeds()
         self._reset_options()
-        obs: VecEnvObs = self._pool.slots.take(slot, [others for _, others in found], np.stack)
+        obs: VecEnvObs = self._pool.slots.take(slot, others, np.stack)
         return obs
 
     def close(self) -> None:
         """Close all envs and end their workers."""
-        wrong = self._pool.close()
-        self._end.detach()
-        if wrong:
-            raise TargetFailed(
-                f"an env raised while it was closed:\n{wrong}\nMend its close()", output=wrong
-            )
+        self._ended(self._pool.close())
 
     def get_images(self) -> Sequence[NDArray[Any] | None]:
         """The pictures of all envs."""
@@ -164,17 +144,8 @@ class LightVecEnv(Figures, VecEnv):
 
     def _call(self, what: str, indices: VecEnvIndices, *args: Any, **options: Any) -> list[Any]:
         self._ready()
-        chosen = [range(self._pool.n_envs)[i] for i in self._chosen(indices)]
+        chosen = [range(self._pool.n_envs)[i] for i in self._get_indices(indices)]
         return self._pool.call(what, chosen, [args] * len(chosen), options)
-
-    def _chosen(self, indices: VecEnvIndices) -> Iterable[int]:
-        if indices is None:
-            return range(self._pool.n_envs)
-        return [indices] if isinstance(indices, int) else indices
-
-    def _open(self) -> None:
-        if self._pool.stopped:
-            raise UsageError("this vector env is closed. Make a new one")
 
     def _ready(self) -> None:
         self._open()

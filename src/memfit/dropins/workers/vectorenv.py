@@ -8,7 +8,6 @@ give, in all autoreset modes.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -20,22 +19,22 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_differing_spaces, batch_space, iterate
 from numpy.typing import NDArray
 
-from memfit.dropins.workers.envs import REWARD_SENT
-from memfit.dropins.workers.figures import Figures
 from memfit.dropins.workers.layout import ARRAYS
+from memfit.dropins.workers.light import TIMEOUT, LightWorkers
 from memfit.dropins.workers.pool import WorkerPool
-from memfit.errors import TargetFailed, UsageError
+from memfit.errors import UsageError
 
-TIMEOUT = 600.0
 _OWN_WAYS = ("reset", "step", "close")
 Step = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
-class LightVectorEnv(Figures, VectorEnv[Any, Any, NDArray[Any]]):
+class LightVectorEnv(LightWorkers, VectorEnv[Any, Any, NDArray[Any]]):
     """Steps envs in light worker processes.
 
     `workers`, `preload` and `timeout` are as for LightVecEnv, the others as for AsyncVectorEnv.
     """
+
+    _closed_error = ClosedEnvironmentError
 
     def __init__(
         self,
@@ -48,18 +47,18 @@ class LightVectorEnv(Figures, VectorEnv[Any, Any, NDArray[Any]]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     ) -> None:
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self._pool = WorkerPool(
-            env_fns,
-            style="gymnasium",
-            mode=self.autoreset_mode.value,
-            workers=workers,
-            preload=preload,
-            timeout=timeout,
+        self._own(
+            WorkerPool(
+                env_fns,
+                style="gymnasium",
+                mode=self.autoreset_mode.value,
+                workers=workers,
+                preload=preload,
+                timeout=timeout,
+            )
         )
-        self._end = weakref.finalize(self, self._pool.stop, 2.0)
         self._waiting: str | None = None
         self._slot = 0
-        self._chosen: Sequence[int] = ()
         self.num_envs = self._pool.n_envs
         self.metadata = {**self._pool.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = self._pool.render_mode
@@ -77,13 +76,12 @@ class LightVectorEnv(Figures, VectorEnv[Any, Any, NDArray[Any]]):
             self.observation_space, self.single_observation_space = mode
             return
         self.single_observation_space = first
-        mine = {i: obs for i, obs, _ in self._pool.spaces}
+        every = [observation for observation, _ in self._pool.spaces]
         if mode == "different":
-            every = [self._space_of(i, mine) for i in range(self.num_envs)]
             self.observation_space = batch_differing_spaces(every)
         elif mode == "same":
-            for i, obs in mine.items():
-                if obs != first:
+            for i, obs in enumerate(every):
+                if obs is not every[i - 1] and obs != first:
                     raise UsageError(
                         f"the observation_space of env {i} is {obs}, that of env 0 {first}. If "
                         "that is meant, give observation_mode='different'"
@@ -94,12 +92,6 @@ class LightVectorEnv(Figures, VectorEnv[Any, Any, NDArray[Any]]):
                 f"observation_mode={mode!r} is not known. Give 'same', 'different' or a pair of "
                 "spaces"
             )
-
-    def _space_of(self, i: int, told: dict[int, Any]) -> Any:
-        """Workers tell of the first of their envs, and of those that differ from it."""
-        if i in told:
-            return told[i]
-        return told[max(w.first for w in self._pool.workers if w.first <= i)]
 
     @property
     def np_random_seed(self) -> Any:
@@ -142,12 +134,11 @@ class LightVectorEnv(Figures, VectorEnv[Any, Any, NDArray[Any]]):
 
     def reset_wait(self) -> tuple[Any, dict[str, Any]]:
         self._await("reset")
-        found = self._pool.was_reset()
+        said, others = self._pool.was_reset()
         self._waiting = None
         infos: dict[str, Any] = {}
-        for i, (info, _) in enumerate(found):
+        for i, info in enumerate(said):
             infos = self._add_info(infos, info, i)
-        others = [parts for _, parts in found]
         return self._pool.slots.take(self._slot, others, tuple), infos
 
     def step(self, actions: Any) -> Step:
@@ -168,21 +159,16 @@ class LightVectorEnv(Figures, VectorEnv[Any, Any, NDArray[Any]]):
 
     def step_wait(self) -> Step:
         self._await("step")
-        notes = iter(self._pool.stepped())
+        said, others, sent = self._pool.stepped()
         self._waiting = None
         slots = self._pool.slots
         rewards = slots.rewards.copy()
+        for i, reward in sent.items():
+            rewards[i] = reward
         infos: dict[str, Any] = {}
-        others: list[list[Any]] = []
-        for i, (_, _, kind, told) in enumerate(slots.flags.tolist()):
-            parts: list[Any] = []
-            if told:
-                both, reward, parts = next(notes)
-                if kind == REWARD_SENT:
-                    rewards[i] = reward
-                if both is not None:
-                    infos = self._add_info(infos, both[0], i)
-            others.append(parts)
+        for i, told in enumerate(said):
+            if told is not None:
+                infos = self._add_info(infos, told[0], i)
         ended, cut = slots.flags[:, :2].T.astype(np.bool_)
         return slots.take(self._slot, others, tuple), rewards, ended.copy(), cut.copy(), infos
 
@@ -222,20 +208,11 @@ class LightVectorEnv(Figures, VectorEnv[Any, Any, NDArray[Any]]):
 
     def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
         """End the workers; `terminate` does not wait for their envs to close."""
+        self.closed = True
         if terminate or timeout is not None:
-            wrong = self._pool.stop(0.0 if terminate else timeout)
+            self._ended(self._pool.stop(0.0 if terminate else timeout))
         else:
-            wrong = self._pool.close()
-        self._end.detach()
-        if wrong:
-            self.closed = True
-            raise TargetFailed(
-                f"an env raised while it was closed:\n{wrong}\nMend its close()", output=wrong
-            )
-
-    def _open(self) -> None:
-        if self._pool.stopped:
-            raise ClosedEnvironmentError("this vector env is closed. Make a new one")
+            self._ended(self._pool.close())
 
     def _begin(self, what: str) -> None:
         self._open()
