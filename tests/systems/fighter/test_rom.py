@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from memfit.systems.fighter.cartridge import parse_addresses
 from memfit.systems.fighter.rom import build
 from memfit.systems.fighter.rom.assembler import Assembler
 from memfit.systems.fighter.rom.opcodes import TABLE
-from memfit.systems.fighter.rom.pictures import POSES, as_tile, tiles
+from memfit.systems.fighter.rom.pictures import as_tiles, tiles
 
 
 def bytes_of(text: str) -> bytes:
@@ -125,16 +126,16 @@ def test_wrong_source_is_refused(text: str, told: str) -> None:
 
 
 def test_a_tile_has_low_bits_and_high_bits_of_each_row() -> None:
-    rows = [[0, 1, 2, 3, 0, 1, 2, 3]] * 8
-    assert as_tile(rows) == bytes((0b01010101, 0b00110011)) * 8
+    rows = np.array([[0, 1, 2, 3, 0, 1, 2, 3]] * 8, np.uint8)
+    assert as_tiles(rows) == bytes((0b01010101, 0b00110011)) * 8
 
 
 def test_every_action_has_its_picture() -> None:
     actions = ("STAND", "WALK", "PUNCH", "KICK", "BLOCK", "HURT", "DOWN")
-    assert [SYMBOLS[name] for name in actions] == list(range(len(POSES)))
+    assert [SYMBOLS[name] for name in actions] == list(range(len(actions)))
     first, size = SYMBOLS["TILE_FIGHTER"] * 16, 12 * 16
-    drawn = [tiles()[first + i * size : first + (i + 1) * size] for i in range(len(POSES))]
-    assert len(set(drawn)) == len(POSES) and all(map(any, drawn))
+    drawn = [tiles()[at : at + size] for at in range(first, len(tiles()), size)]
+    assert len(drawn) == len(set(drawn)) == len(actions) and all(map(any, drawn))
 
 
 def test_the_source_says_what_it_is_for() -> None:

@@ -11,7 +11,7 @@ from math import floor
 
 import numpy as np
 
-from memfit.systems.ninja.headless import pygame
+from memfit.systems.headless import pygame
 from memfit.systems.ninja.level import Level
 from memfit.systems.ninja.sizes import HEIGHT, SHRINK, TILE, VIEW, WIDTH, Array
 from memfit.systems.ninja.world import ARMED, World

@@ -16,7 +16,6 @@ high(x) are the two bytes of a word.
 
 from __future__ import annotations
 
-import ast
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -25,16 +24,6 @@ from dataclasses import dataclass, field
 from memfit.errors import UsageError
 from memfit.systems.fighter.rom.opcodes import BITS, REGISTERS, RESERVED, TABLE, Instruction
 
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-}
 _FUNCTIONS: dict[str, Callable[[int], int]] = {
     "low": lambda word: word & 0xFF,
     "high": lambda word: word >> 8,
@@ -204,25 +193,12 @@ class Assembler:
         plain = re.sub(r"%([01]+)", r"0b\1", plain)
         plain = re.sub(r"(?<![\w.])\.([A-Za-z_]\w*)", rf"{scope}__\1", plain)
         try:
-            return self._value(ast.parse(plain.strip(), mode="eval").body)
-        except (SyntaxError, KeyError, TypeError):
+            # The source is our own: Python itself is the calculator.
+            return operator.index(eval(plain.strip(), dict(_FUNCTIONS), self.symbols))
+        except (SyntaxError, NameError, TypeError):
             raise UsageError(
                 f"{place}: {text.strip()!r} is no number here: define it, or correct it"
             ) from None
-
-    def _value(self, node: ast.expr) -> int:
-        match node:
-            case ast.Constant(value=int(value)):
-                return value
-            case ast.Name(id=name):
-                return self.symbols[name]
-            case ast.UnaryOp(op=ast.USub(), operand=inner):
-                return -self._value(inner)
-            case ast.BinOp(left=left, op=sign, right=right):
-                return _OPERATORS[type(sign)](self._value(left), self._value(right))
-            case ast.Call(func=ast.Name(id=name), args=[inner]):
-                return _FUNCTIONS[name](self._value(inner))
-        raise TypeError
 
 
 def _full(label: str, scope: str) -> str:
