@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 from memfit.errors import MemfitError, UsageError
 
@@ -54,6 +57,20 @@ def device_of(name: str) -> str:
     except (RuntimeError, AssertionError):
         raise UsageError(f"there is no device {name!r} here: give cpu, or auto") from None
     return name
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Processes that are started anew here do not hear Ctrl-C, which reaches all of a terminal.
+
+    The main process hears it, and closes the others in order.
+    """
+    resource_tracker.ensure_running()  # first, since starting it takes the signal back
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def ended(program: Callable[[], int]) -> int:

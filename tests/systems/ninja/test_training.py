@@ -141,7 +141,7 @@ def test_a_run_says_what_it_took(options: list[str], capsys: pytest.CaptureFixtu
         (["--n-steps", "-1"], "--n-steps is -1"),
         (["--batch-size", "1"], "raise --batch-size"),
         (["--n-envs", "1", "--n-steps", "1"], "raise --n-envs or --n-steps"),
-        (["--learning-rate", "0"], "give one such as 5e-4"),
+        (["--learning-rate", "0"], "give above 0 and below 1"),
         (["--seed", "-1"], "--seed is -1"),
         (["--max-steps", "0"], "max_steps is 0"),
         (["--level", "nowhere"], "there is no level 'nowhere'"),

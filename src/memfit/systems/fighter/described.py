@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from multiprocessing import resource_tracker
 from typing import Any
 
 from stable_baselines3 import PPO
@@ -20,6 +17,7 @@ from memfit.errors import UsageError
 from memfit.systems.fighter.env import FighterEnv
 from memfit.systems.fighter.settings import FRAME_STACK, Game, Settings
 from memfit.systems.fighter.training import Report, Training, checkpoints
+from memfit.systems.program import uninterrupted
 
 SAVE_REPLAY_BUFFER = True  # PPO has no replay buffer, so that this saves nothing
 
@@ -27,20 +25,6 @@ SAVE_REPLAY_BUFFER = True  # PPO has no replay buffer, so that this saves nothin
 def make_env(game: Game) -> Any:
     """One env, in the wrapper that counts its episodes."""
     return Monitor(FighterEnv(game))
-
-
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Processes that are started here do not hear Ctrl-C, which reaches all of a terminal.
-
-    The main process hears it, and closes the others in order.
-    """
-    resource_tracker.ensure_running()  # first, since starting it takes the signal back
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Described(Training):

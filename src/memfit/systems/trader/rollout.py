@@ -10,12 +10,9 @@ from __future__ import annotations
 import gc
 import math
 import mmap
-import multiprocessing
-import os
-import signal
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import numpy as np
@@ -24,7 +21,7 @@ from memfit.dropins import trim
 from memfit.systems.trader.market import Array, Market
 from memfit.systems.trader.portfolio import RUNS, TIME_UP, Portfolios
 from memfit.systems.trader.settings import ACTIONS, Settings
-from memfit.tracking.side_by_side import end_with_parent
+from memfit.systems.trader.workers import Workers
 
 
 class Buffers:
@@ -52,15 +49,13 @@ class Buffers:
             "weights.5": ((ACTIONS,), np.float32),
             "log_std": ((ACTIONS,), np.float32),
         }
-        sizes = {name: _aligned(shape, kind) for name, (shape, kind) in shapes.items()}
-        self.bytes = sum(sizes.values())
-        # Shared with the workers by being inherited: it has no name, and goes with the processes.
-        memory = mmap.mmap(-1, self.bytes)
+        self.bytes = 0
         self._arrays: dict[str, Array] = {}
-        first = 0
         for name, (shape, kind) in shapes.items():
-            self._arrays[name] = np.frombuffer(memory, kind, math.prod(shape), first).reshape(shape)
-            first += sizes[name]
+            size = math.prod(shape) * np.dtype(kind).itemsize
+            # Shared with the workers by being inherited: it goes with the processes.
+            self._arrays[name] = np.frombuffer(mmap.mmap(-1, size), kind).reshape(shape)
+            self.bytes += size
 
     def __getitem__(self, name: str) -> Array:
         return self._arrays[name]
@@ -71,11 +66,6 @@ class Buffers:
         hidden = np.maximum(hidden @ self["weights.2"].T + self["weights.3"], 0)
         means: Array = hidden @ self["weights.4"].T + self["weights.5"]
         return means
-
-
-def _aligned(shape: tuple[int, ...], kind: Any) -> int:
-    size: int = math.prod(shape) * np.dtype(kind).itemsize
-    return -(-size // 64) * 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,40 +134,23 @@ class Block:
         return found
 
 
-class WorkerDied(Exception):
-    """A rollout worker ended before its rollout did."""
-
-
 class Collector:
     """Fills the buffers, by workers or, where there are none, by itself."""
 
     def __init__(self, settings: Settings, market: Market) -> None:
         self.buffers = buffers = Buffers(settings)
         self.own = None if settings.workers else Block(settings, market, buffers, 0)
-        self.workers: list[tuple[Any, Connection]] = []
-        context = multiprocessing.get_context("fork")
         gc.collect()
         gc.freeze()  # a worker that collects garbage would copy what it shares
         trim()
         try:
-            for number in range(settings.workers):
-                here, there = context.Pipe()
-                process = context.Process(
-                    target=_serve,
-                    args=(settings, market, buffers, number, there, os.getpid()),
-                    daemon=True,
-                    name=f"rollout worker {number}",
+            with warnings.catch_warnings():
+                # Python warns of forks beside threads. These workers take no lock that a
+                # thread of this process might hold: they use plain arrays and a pipe.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                self.workers = Workers(
+                    "fork", settings.workers, _collecting, settings, market, buffers
                 )
-                with warnings.catch_warnings():
-                    # Python warns of forks beside threads. These workers take no lock that a
-                    # thread of this process might hold: they use plain arrays and a pipe.
-                    warnings.simplefilter("ignore", DeprecationWarning)
-                    process.start()
-                there.close()
-                self.workers.append((process, here))
-        except BaseException:
-            self.close()
-            raise
         finally:
             gc.unfreeze()
 
@@ -185,52 +158,16 @@ class Collector:
         """One rollout into the buffers."""
         if self.own is not None:
             return self.own.collect()
-        found, name = Collected(), ""
-        try:
-            for process, pipe in self.workers:
-                name = process.name
-                pipe.send("collect")
-            for process, pipe in self.workers:
-                name = process.name
-                wait([pipe, process.sentinel])
-                if not pipe.poll():
-                    raise EOFError
-                found += pipe.recv()
-        except (EOFError, ConnectionError):
-            raise WorkerDied(f"{name} ended before its rollout did") from None
-        return found
+        return sum(self.workers.ask("collect"), Collected())
 
     def close(self) -> None:
         """End all workers, and wait until they are gone."""
-        end_workers(self.workers)
-        self.workers = []
+        self.workers.close()
 
 
-def end_workers(workers: list[tuple[Any, Connection]]) -> None:
-    """End processes that serve through pipes, and wait until they are gone."""
-    for process, pipe in workers:
-        process.kill()
-        pipe.close()
-    for process, _ in workers:
-        process.join()
-        process.close()
-
-
-def _serve(
-    settings: Settings,
-    market: Market,
-    buffers: Buffers,
-    number: int,
-    pipe: Connection,
-    parent: int,
-) -> None:
-    """A worker's life: one rollout whenever it is asked for."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the training says when it is over
-    end_with_parent(parent)
+def _collecting(
+    settings: Settings, market: Market, buffers: Buffers, number: int
+) -> Callable[[str], Collected]:
+    """What a worker does: one rollout whenever it is asked for."""
     block = Block(settings, market, buffers, number)
-    while True:
-        try:
-            pipe.recv()
-            pipe.send(block.collect())
-        except (EOFError, OSError):
-            return
+    return lambda _: block.collect()
