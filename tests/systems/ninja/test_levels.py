@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from memfit.errors import UsageError
 from memfit.systems.ninja.fields import FAR, build_fields, cell_of
-from memfit.systems.ninja.generator import generate
-from memfit.systems.ninja.level import centre, load, parse, shipped
+from memfit.systems.ninja.level import centre, generate, load, parse, shipped
 from memfit.systems.ninja.sizes import COLUMNS, MINES, ROWS
 
 SMALL = "@.S\n..E\n###"

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.systems.trader.price_files import write_prices
 
 from memfit.systems.trader.__main__ import arguments, main, settings_of
 from memfit.systems.trader.market import rows_needed, synthetic
-from memfit.systems.trader.price_file import write_prices
 from memfit.systems.trader.settings import COINS
 
 SMALL = ["--trials", "0", "--iterations", "1", "--device", "cpu", "--quiet", "--workers", "0"]

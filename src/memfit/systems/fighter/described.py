@@ -45,17 +45,7 @@ class Described(Training):
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         try:
             self.env = VecTransposeImage(VecFrameStack(self.workers, FRAME_STACK))
-            self.model = PPO(
-                "CnnPolicy",
-                self.env,
-                n_steps=settings.n_steps,
-                batch_size=settings.minibatch,
-                n_epochs=settings.n_epochs,
-                learning_rate=settings.learning_rate,
-                ent_coef=settings.entropy,
-                seed=settings.seed,
-                device=settings.device,
-            )
+            self.model = PPO("CnnPolicy", self.env, **self.ppo)
             kept = str(settings.output or self._temporary())
             self.callbacks.append(checkpoints(settings, kept, replay=SAVE_REPLAY_BUFFER))
             # Made, and left out of the list: nothing is ever evaluated.

@@ -39,15 +39,9 @@ class Fitted(Training):
             self.model = MicroBatchPPO(
                 "CnnPolicy",
                 self.envs[0],
-                n_steps=settings.n_steps,
-                batch_size=settings.minibatch,
                 micro_batch_size=settings.micro_batch,
                 rollout_buffer_class=BUFFERS[settings.storage],
-                n_epochs=settings.n_epochs,
-                learning_rate=settings.learning_rate,
-                ent_coef=settings.entropy,
-                seed=settings.seed,
-                device=settings.device,
+                **self.ppo,
             )
             if settings.output is not None:
                 self.callbacks.append(checkpoints(settings, str(settings.output), replay=False))

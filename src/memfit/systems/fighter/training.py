@@ -83,6 +83,15 @@ class Training(ABC):
         self.settings = settings
         self.report = report
         self.callbacks: list[BaseCallback] = [Progress(report)]
+        self.ppo: dict[str, Any] = {  # what both trainings give their PPO
+            "n_steps": settings.n_steps,
+            "batch_size": settings.minibatch,
+            "n_epochs": settings.n_epochs,
+            "learning_rate": settings.learning_rate,
+            "ent_coef": settings.entropy,
+            "seed": settings.seed,
+            "device": settings.device,
+        }
 
     def train(self) -> Iterator[Iteration]:
         """Rollout, then update, until all steps are done."""

@@ -9,7 +9,6 @@ import numpy as np
 from gymnasium import spaces
 
 from memfit.systems.ninja.drawing import animation, draw_background, picture, shared_background
-from memfit.systems.ninja.features import game_state
 from memfit.systems.ninja.fields import build_fields, reachability
 from memfit.systems.ninja.full_frame import FullFrame
 from memfit.systems.ninja.graph import GRAPH, DescribedGraph
@@ -29,7 +28,7 @@ from memfit.systems.ninja.sizes import (
     Array,
     Observation,
 )
-from memfit.systems.ninja.world import World, mine_features
+from memfit.systems.ninja.world import World, game_state, mine_features
 
 _spaces: dict[object, spaces.Dict] = {}
 

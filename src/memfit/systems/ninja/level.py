@@ -1,4 +1,4 @@
-"""Levels: drawn as text, read with one clear message where something is wrong."""
+"""Levels: drawn as text and read with one clear message if something is wrong, or generated."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
+from random import Random
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from memfit.systems.ninja.sizes import COLUMNS, MINES, ROWS, TILE, Array
 WALL, OPEN, START, SWITCH, EXIT, MINE, TOGGLE = "#", ".", "@", "S", "E", "*", "o"
 LEGEND = "# wall, . open, @ start, S switch, E exit, * mine, o mine that arms once it is touched"
 _TEXT = ".txt"
+STOREY = 4  # rows of a generated storey: its floor, and three rows of air
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +73,6 @@ def load(name: str) -> Level:
         file = resources.files("memfit.systems.ninja") / "levels" / f"{name}{_TEXT}"
         return parse(file.read_text(encoding="utf-8"), name=name)
     if name.startswith("generated:"):
-        from memfit.systems.ninja.generator import generate
-
         seed = name.removeprefix("generated:")
         if not (seed.isascii() and seed.isdigit()):
             raise UsageError(f"{name!r} has no seed: give a level such as generated:7")
@@ -156,3 +156,40 @@ def _connected(level: Level) -> set[tuple[int, int]]:
                 seen.add(tile)
                 edge.append(tile)
     return seen
+
+
+def generate(seed: int, *, mines: int = 16) -> Level:
+    """A level of five storeys with gaps and steps, sown with mines; one seed is one level."""
+    mines = min(max(mines, 0), MINES)
+    draw = Random(seed)
+    rows = [[OPEN] * COLUMNS for _ in range(ROWS)]
+    floors = range(STOREY - 1, ROWS, STOREY)
+    for floor in floors:
+        rows[floor] = [WALL] * COLUMNS
+    rows[ROWS - 1] = [WALL] * COLUMNS
+    for floor in floors:
+        for _ in range(draw.randint(2, 3)):
+            gap = draw.randrange(1, COLUMNS - 5)
+            rows[floor][gap : gap + 4] = [OPEN] * 4
+            # A step in the middle of the gap's way: from it the next floor can be jumped to.
+            rows[floor + 2][gap : gap + 2] = [WALL] * 2
+    standing = [
+        (row, column)
+        for row in range(ROWS - 1)
+        for column in range(COLUMNS)
+        if rows[row][column] == OPEN and rows[row + 1][column] == WALL
+    ]
+    draw.shuffle(standing)
+    for sign in (START, SWITCH, EXIT):
+        row, column = standing.pop()
+        rows[row][column] = sign
+    air = [
+        (row, column)
+        for row in range(1, ROWS - 1)
+        for column in range(COLUMNS)
+        if rows[row][column] == OPEN and rows[row - 1][column] == WALL
+    ]
+    draw.shuffle(air)
+    for row, column in air[:mines]:
+        rows[row][column] = draw.choice((MINE, TOGGLE))
+    return parse("\n".join("".join(line) for line in rows), name=f"generated:{seed}")

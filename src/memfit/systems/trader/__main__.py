@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memfit.errors import UsageError
 from memfit.systems.options import parse, parser_of, settings_from
-from memfit.systems.program import Progress, ended, say, say_aside
+from memfit.systems.program import ended, say, say_aside
 from memfit.systems.trader.settings import DESCRIBED, Settings
 from memfit.units import parse_bytes
 
@@ -102,24 +102,19 @@ def tune(settings: Settings, options: argparse.Namespace, limit: int) -> int:
     return 0
 
 
-def check_prices(settings: Settings) -> None:
-    """Refuse a file of prices before a process is started for it."""
-    if settings.prices:
-        from memfit.systems.trader.trial import market_for
-
-        market_for(settings)
-
-
 def run(options: argparse.Namespace) -> int:
     """Train once, or tune."""
     limit = check(options)
     settings = settings_of(options)
-    check_prices(settings)
+    if settings.prices:  # refused before a process is started for it
+        from memfit.systems.trader.trial import market_for
+
+        market_for(settings)
     if options.trials > 1 and not options.as_described:
         return tune(settings, options, limit)
     from memfit.systems.trader.once import train
 
-    return train(settings, options, limit, Progress(quiet=options.quiet), say)
+    return train(settings, options, limit)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -129,6 +124,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    sys.exit(code)
+    sys.exit(main())
