@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from typing import TypeVar
 
 from memfit.errors import MemfitError, UsageError
 
 _LIVE_SECONDS, _LINE_SECONDS = 0.2, 20
 _INTERRUPTED = 130
+Options = TypeVar("Options")
 
 
 class Progress:
@@ -73,10 +75,10 @@ def uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def ended(program: Callable[[], int]) -> int:
+def ended(program: Callable[[Options], int], options: Options) -> int:
     """Run a program to its end: what went wrong becomes a sentence and an exit code."""
     try:
-        return program()
+        return program(options)
     except MemfitError as error:
         say_aside(f"error: {error}")
         return error.exit_code

@@ -94,7 +94,7 @@ def test_no_worker_is_left() -> None:
 
 def test_a_worker_that_dies_is_an_error_and_not_a_wait() -> None:
     with fitted(workers=2) as training:
-        training.collector.workers.processes[1].kill()
+        training.collector.workers.all[1][0].kill()
         with pytest.raises(WorkerDied, match="rollout worker 1"):
             training.collector.collect()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,7 @@ examples:
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = parser_of("ninja", DESCRIPTION, EXAMPLES, Training)
+    parser = parser_of("ninja", DESCRIPTION, EXAMPLES, Training, EnvironmentConfig)
     add = parser.add_argument
     add("--level", action="append", metavar="NAME", help="a level; several are drawn from")
     add(
@@ -78,25 +77,24 @@ def config_of(options: argparse.Namespace) -> EnvironmentConfig:
     """The environment that a command line asks for."""
     if options.changes is not None and not options.as_described:
         raise UsageError("--with names changes to what was described: add --as-described")
-    make = EnvironmentConfig.for_parallel_training
-    if options.as_described:
-        make = EnvironmentConfig.as_described
-    config = make(
-        levels=tuple(options.level or EnvironmentConfig().levels),
-        max_steps=options.max_steps,
-        entities=options.entities,
-    )
+    fitted, described = EnvironmentConfig.for_parallel_training, EnvironmentConfig.as_described
     changes: dict[str, object] = {}
     if options.changes is not None:
         changes["memory"] = Memory.only(*filter(None, options.changes.split(",")))
     if options.graphs:
         carried = options.as_described or profiling(options)
         changes["graphs"] = "arrays" if carried else "number"
+    config = (described if options.as_described else fitted)(
+        levels=tuple(options.level or EnvironmentConfig().levels),
+        max_steps=options.max_steps,
+        entities=options.entities,
+        **changes,
+    )
     from memfit.systems.ninja.level import load
 
     for name in config.levels:
         load(name)  # what is wrong with a level is said before anything is built
-    return replace(config, **changes)  # type: ignore[arg-type]
+    return config
 
 
 def run_profile(options: argparse.Namespace) -> int:
@@ -152,7 +150,7 @@ def run_training(options: argparse.Namespace) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; its exit code."""
     options = arguments(argv)
-    return ended(lambda: (run_profile if profiling(options) else run_training)(options))
+    return ended(run_profile if profiling(options) else run_training, options)
 
 
 if __name__ == "__main__":

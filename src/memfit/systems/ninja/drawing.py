@@ -113,10 +113,8 @@ def draw_background(level: Level) -> pygame.Surface:
     return surface
 
 
-@cache
-def shared_background(level: Level) -> pygame.Surface:
-    """A level's background in colour, the same for all environments of a process."""
-    return draw_background(level)
+# A level's background in colour, the same for all environments of a process.
+shared_background = cache(draw_background)
 
 
 def cast(world: World) -> list[tuple[str, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, SupportsInt, cast
 
 import gymnasium as gym
@@ -30,8 +31,6 @@ from memfit.systems.ninja.sizes import (
 )
 from memfit.systems.ninja.world import World, game_state, mine_features
 
-_spaces: dict[object, spaces.Dict] = {}
-
 
 def observation_space(config: EnvironmentConfig) -> spaces.Dict:
     """The space of an environment's observations.
@@ -59,18 +58,8 @@ def observation_space(config: EnvironmentConfig) -> spaces.Dict:
     return spaces.Dict(parts)
 
 
-def shared_space(config: EnvironmentConfig) -> spaces.Dict:
-    """One space for all environments that observe the same."""
-    key = (
-        config.entities,
-        config.reachability,
-        config.graphs,
-        len(config.levels),
-        config.memory.float32_state,
-    )
-    if key not in _spaces:
-        _spaces[key] = observation_space(config)
-    return _spaces[key]
+# One space for all environments of a configuration.
+shared_space = cache(observation_space)
 
 
 class _Stage:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -17,6 +16,7 @@ from memfit.systems.ninja.sizes import COLUMNS, MINES, ROWS, TILE, Array
 WALL, OPEN, START, SWITCH, EXIT, MINE, TOGGLE = "#", ".", "@", "S", "E", "*", "o"
 LEGEND = "# wall, . open, @ start, S switch, E exit, * mine, o mine that arms once it is touched"
 _TEXT = ".txt"
+FAR = 32_000  # of a cell to which there is no way
 STOREY = 4  # rows of a generated storey: its floor, and three rows of air
 
 
@@ -139,23 +139,28 @@ def parse(text: str, *, name: str) -> Level:
         exit=found[EXIT][0],
         mines=tuple(mines),
     )
-    near = _connected(level)
+    away = flood(~level.solid[1:-1, 1:-1], level.start)
     for tile, words in ((level.switch, "switch"), (level.exit, "exit")):
-        if tile not in near:
+        if away[tile] == FAR:
             raise UsageError(f"level {name}: walls part the {words} from the start. Open a way")
     return level
 
 
-def _connected(level: Level) -> set[tuple[int, int]]:
-    """The tiles to which there is a way from the start, side by side."""
-    seen, edge = {level.start}, deque([level.start])
-    while edge:
-        column, row = edge.popleft()
-        for tile in ((column - 1, row), (column + 1, row), (column, row - 1), (column, row + 1)):
-            if tile not in seen and not level.solid[tile[0] + 1, tile[1] + 1]:
-                seen.add(tile)
-                edge.append(tile)
-    return seen
+def flood(free: Array, start: tuple[int, int]) -> Array:
+    """The distance of every free cell from one, side by side, in waves."""
+    distance = np.full(free.shape, FAR, np.int16)
+    distance[start] = 0
+    wave = np.zeros((free.shape[0] + 2, free.shape[1] + 2), np.bool_)
+    wave[start[0] + 1, start[1] + 1] = True
+    steps = 0
+    while True:
+        steps += 1
+        near = wave[:-2, 1:-1] | wave[2:, 1:-1] | wave[1:-1, :-2] | wave[1:-1, 2:]
+        near &= free & (distance == FAR)
+        if not near.any():
+            return distance
+        distance[near] = steps
+        wave[1:-1, 1:-1] = near
 
 
 def generate(seed: int, *, mines: int = 16) -> Level:

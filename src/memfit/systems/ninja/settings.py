@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, Self, get_args
+from typing import Literal, Self
 
 from memfit.errors import UsageError
 from memfit.systems.options import check, option
@@ -55,20 +55,16 @@ class EnvironmentConfig:
     """One environment: its levels, what it observes, and how it keeps memory."""
 
     levels: tuple[str, ...] = ("first-steps",)
-    graphs: Graphs = "none"
-    entities: Entities = "nearest"
+    graphs: Graphs = option("none", known=("none", "arrays", "number"))
+    entities: Entities = option("nearest", "mines that are observed", known=("nearest", "all"))
     reachability: bool = True
-    max_steps: int = 300
+    max_steps: int = option(300, "steps of an episode at most", least=1)
     memory: Memory = field(default_factory=Memory.fitted)
 
     def __post_init__(self) -> None:
         if not self.levels:
             raise UsageError("there is no level: give at least one")
-        if self.max_steps < 1:
-            raise UsageError(f"max_steps is {self.max_steps}: give 1 or more")
-        for value, known in ((self.graphs, get_args(Graphs)), (self.entities, get_args(Entities))):
-            if value not in known:
-                raise UsageError(f"{value!r} is not known: give one of {', '.join(known)}")
+        check(self)
 
     @classmethod
     def for_training(cls, **changes: object) -> Self:

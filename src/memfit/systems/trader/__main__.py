@@ -119,8 +119,7 @@ def run(options: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; its exit code."""
-    options = arguments(argv)
-    return ended(lambda: run(options))
+    return ended(run, arguments(argv))
 
 
 if __name__ == "__main__":

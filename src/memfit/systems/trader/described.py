@@ -178,17 +178,17 @@ class Described:
             for mine, theirs in zip(target.parameters(), network.parameters(), strict=True):
                 mine.lerp_(theirs, SOFT)
 
+    @torch.no_grad()
     def judge(self) -> float:
         """The mean return of the policy's means on held-out prices, in per cent."""
         from memfit.systems.trader.fitted import mean_return
 
         actor = copy.deepcopy(self.learner.actor).cpu()
-
-        @torch.no_grad()
-        def act(portfolios: Portfolios) -> Any:
-            return torch.tanh(actor(torch.from_numpy(portfolios.states()))).numpy()
-
-        return mean_return(self.market, act, lookback=self.settings.lookback)
+        return mean_return(
+            self.market,
+            lambda portfolios: actor(torch.from_numpy(portfolios.states())).tanh().numpy(),
+            lookback=self.settings.lookback,
+        )
 
 
 def _exploring(

@@ -12,8 +12,7 @@ import math
 import mmap
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,20 +67,12 @@ class Buffers:
         return means
 
 
-@dataclass(frozen=True, kw_only=True)
-class Collected:
+class Collected(NamedTuple):
     """The episodes that ended in one rollout."""
 
     episodes: int = 0
     total_return: float = 0.0
     cut: int = 0
-
-    def __add__(self, other: Collected) -> Collected:
-        return Collected(
-            episodes=self.episodes + other.episodes,
-            total_return=self.total_return + other.total_return,
-            cut=self.cut + other.cut,
-        )
 
 
 class Block:
@@ -122,10 +113,10 @@ class Block:
             self.returns += rewards
             over = ends != RUNS
             if over.any():
-                found += Collected(
-                    episodes=int(over.sum()),
-                    total_return=float(self.returns[over].sum()),
-                    cut=int(late.sum()),
+                found = Collected(
+                    episodes=found.episodes + int(over.sum()),
+                    total_return=found.total_return + float(self.returns[over].sum()),
+                    cut=found.cut + int(late.sum()),
                 )
                 self.returns[over] = 0
                 portfolios.reset(over)
@@ -158,7 +149,7 @@ class Collector:
         """One rollout into the buffers."""
         if self.own is not None:
             return self.own.collect()
-        return sum(self.workers.ask("collect"), Collected())
+        return Collected(*map(sum, zip(*self.workers.ask("collect"), strict=True)))
 
     def close(self) -> None:
         """End all workers, and wait until they are gone."""

@@ -26,8 +26,7 @@ class Workers:
     ) -> None:
         """`make(*given, number)` gives, in the worker, what answers its questions."""
         context: Any = multiprocessing.get_context(method)
-        self.processes: list[Any] = []
-        self._pipes: list[Connection] = []
+        self.all: list[tuple[Any, Connection]] = []  # processes, and the pipes to them
         try:
             for number in range(count):
                 here, there = context.Pipe()
@@ -39,8 +38,7 @@ class Workers:
                 )
                 process.start()
                 there.close()
-                self.processes.append(process)
-                self._pipes.append(here)
+                self.all.append((process, here))
         except BaseException:
             self.close()
             raise
@@ -49,11 +47,11 @@ class Workers:
         """Every worker's answer; `check` is called while they work, and may raise."""
         name = ""
         try:
-            for process, pipe in zip(self.processes, self._pipes, strict=True):
+            for process, pipe in self.all:
                 name = process.name
                 pipe.send(question)
             answers = []
-            for process, pipe in zip(self.processes, self._pipes, strict=True):
+            for process, pipe in self.all:
                 name = process.name
                 while not wait([pipe, process.sentinel], timeout=_LOOK_SECONDS):
                     check()
@@ -66,13 +64,13 @@ class Workers:
 
     def close(self) -> None:
         """End all workers, and wait until they are gone."""
-        for process, pipe in zip(self.processes, self._pipes, strict=True):
+        for process, pipe in self.all:
             process.kill()
             pipe.close()
-        for process in self.processes:
+        for process, _ in self.all:
             process.join()
             process.close()
-        self.processes, self._pipes = [], []
+        self.all = []
 
 
 def _serve(
