@@ -8,7 +8,7 @@ is a setting with its default, an option `--agents`, and a clear refusal of 0.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -55,7 +55,9 @@ def check(settings: Any) -> None:
             raise UsageError(f"{_flag(one)} is {value}: give {wanted}")
 
 
-def parser_of(system: str, description: str, examples: str, *kinds: Any) -> argparse.ArgumentParser:
+def parser_of(
+    system: str, description: str, examples: str, described: Mapping[str, Any], *kinds: Any
+) -> argparse.ArgumentParser:
     """The command line of a system: its settings that have a help, and what every system has."""
     import argparse  # not where a worker only reads its settings
 
@@ -67,7 +69,9 @@ def parser_of(system: str, description: str, examples: str, *kinds: Any) -> argp
     )
     for kind in kinds:
         for one in _options(kind):
-            argument = one.metadata["argument"]
+            argument = dict(one.metadata["argument"])
+            if one.name in described:
+                argument["help"] += f"; as described {described[one.name]}"
             if argument["help"]:
                 parser.add_argument(_flag(one), dest=one.name, default=one.default, **argument)
     parser.add_argument(
@@ -79,7 +83,7 @@ def parser_of(system: str, description: str, examples: str, *kinds: Any) -> argp
 
 
 def parse(
-    parser: argparse.ArgumentParser, argv: Sequence[str] | None, **described: Any
+    parser: argparse.ArgumentParser, argv: Sequence[str] | None, described: Mapping[str, Any]
 ) -> argparse.Namespace:
     """Read a command line; what is as described has other defaults."""
     options = parser.parse_args(argv)

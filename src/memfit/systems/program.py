@@ -36,16 +36,11 @@ class Progress:
         sys.stderr.flush()
 
 
-def say(text: str) -> None:
-    """Print a line at once."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def say_aside(text: str) -> None:
-    """Print a line on standard error at once."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+def say(text: str, *, aside: bool = False) -> None:
+    """Print a line at once; on standard error where it stands aside."""
+    stream = sys.stderr if aside else sys.stdout
+    stream.write(text + "\n")
+    stream.flush()
 
 
 def device_of(name: str) -> str:
@@ -80,10 +75,10 @@ def ended(program: Callable[[Options], int], options: Options) -> int:
     try:
         return program(options)
     except MemfitError as error:
-        say_aside(f"error: {error}")
+        say(f"error: {error}", aside=True)
         return error.exit_code
     except ModuleNotFoundError as error:
-        say_aside(f"error: {error.name} is not installed: pip install 'memfit[systems]'")
+        say(f"error: {error.name} is not installed: pip install 'memfit[systems]'", aside=True)
         return 2
     except KeyboardInterrupt:
         return _INTERRUPTED

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from memfit.systems.drone.settings import EPISODE, Settings
+from memfit.systems.drone.settings import DESCRIBED, EPISODE, Settings
 from memfit.systems.options import parse, parser_of, settings_from
 from memfit.systems.program import Progress, device_of, ended, say
 from memfit.tracking import peak_bytes
@@ -30,11 +30,11 @@ examples:
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = parser_of("drone", DESCRIPTION, EXAMPLES, Settings)
+    parser = parser_of("drone", DESCRIPTION, EXAMPLES, DESCRIBED, Settings)
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="a picture of returns and of flown paths"
     )
-    return parse(parser, argv, storage="float32")
+    return parse(parser, argv, DESCRIBED)
 
 
 def run(options: argparse.Namespace) -> int:

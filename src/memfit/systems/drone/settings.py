@@ -17,6 +17,7 @@ EPISODE = 100  # control steps
 
 # Types that a rollout may be stored in. A type is refused if it loses readings, not by its name.
 STORAGE = ("float32", "int16", "float64", "float16", "bfloat16", "int32", "int8", "uint8")
+DESCRIBED = {"storage": "float32"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from memfit.errors import TargetFailed, UsageError
 from memfit.systems.fighter.cartridge import read_addresses, read_cartridge
 from memfit.systems.fighter.settings import TOTAL_TIMESTEPS, Game, Settings
-from memfit.systems.options import parse, parser_of, settings_from
-from memfit.systems.program import Progress, device_of, ended, say, say_aside
+from memfit.systems.options import parser_of, settings_from
+from memfit.systems.program import Progress, device_of, ended, say
 from memfit.tracking import peak_bytes, peaks_below
 from memfit.units import format_bytes
 
@@ -36,11 +36,11 @@ workers. Nothing is written but to --output.
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = parser_of("fighter", DESCRIPTION, EXAMPLES, Game, Settings)
+    parser = parser_of("fighter", DESCRIPTION, EXAMPLES, {}, Game, Settings)
     add = parser.add_mutually_exclusive_group().add_argument
     add("--steps", type=int, default=TOTAL_TIMESTEPS, help="timesteps of all envs (%(default)s)")
     add("--iterations", type=int, help="rollouts, each then learned, in its place")
-    return parse(parser, argv)
+    return parser.parse_args(argv)
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
@@ -55,7 +55,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
         check_game(game)
     if read_addresses(game.rom, game.addresses).reward is None:
-        say_aside("note: no addresses of health are known for this ROM, so every reward is 0")
+        note = "no addresses of health are known for this ROM, so every reward is 0"
+        say(f"note: {note}", aside=True)
     if settings.output is not None:
         try:
             settings.output.mkdir(parents=True, exist_ok=True)

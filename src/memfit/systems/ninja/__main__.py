@@ -39,7 +39,7 @@ examples:
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = parser_of("ninja", DESCRIPTION, EXAMPLES, Training, EnvironmentConfig)
+    parser = parser_of("ninja", DESCRIPTION, EXAMPLES, {}, Training, EnvironmentConfig)
     add = parser.add_argument
     add("--level", action="append", metavar="NAME", help="a level; several are drawn from")
     add(

@@ -28,6 +28,7 @@ EXIT_REACH = HALF + 9
 WAY_REWARD, SWITCH_REWARD, EXIT_REWARD, MINE_REWARD, STEP_REWARD = 3.0, 0.5, 1.0, -0.5, -0.005
 
 UNTOUCHED, TOUCHED, ARMED = 0, 1, 2
+_BESIDE = [0, 1, 2, 3, 5, 6, 7, 8]  # of the 3 x 3 tiles around the ninja
 
 
 class World:
@@ -154,20 +155,14 @@ def game_state(world: World, max_steps: int, out: Array) -> None:
         out[at] = (place[0] - ninja.x) / WIDTH
         out[at + 1] = (place[1] - ninja.y) / HEIGHT
     column, row = int(ninja.x // TILE), int(ninja.y // TILE)
-    solid = world.solid
-    at = 16
-    for across in (-1, 0, 1):
-        for down in (-1, 0, 1):
-            if across or down:
-                out[at] = solid[column + across, row + down]
-                at += 1
+    out[16:24] = world.solid[column - 1 : column + 2, row - 1 : row + 2].ravel()[_BESIDE]
     out[24] = world.action / (len(ACTIONS) - 1)
     out[25] = (ninja.x % TILE - TILE / 2) / (TILE / 2)
     out[26] = (ninja.y % TILE - TILE / 2) / (TILE / 2)
     out[27] = _drop(world, column, row)
     out[28] = world.count > 0
     out[29] = HALF / TILE
-    assert at == 24 and len(out) == GAME_STATE
+    assert len(out) == GAME_STATE
 
 
 def _drop(world: World, column: int, row: int) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memfit.errors import UsageError
 from memfit.systems.options import parse, parser_of, settings_from
-from memfit.systems.program import ended, say, say_aside
+from memfit.systems.program import ended, say
 from memfit.systems.trader.settings import DESCRIBED, Settings
 from memfit.units import parse_bytes
 
@@ -39,14 +39,14 @@ MARGIN = 0.1  # of the machine's memory: left free where no limit is given
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = parser_of("trader", DESCRIPTION, EXAMPLES, Settings)
+    parser = parser_of("trader", DESCRIPTION, EXAMPLES, DESCRIBED, Settings)
     add = parser.add_argument
     add("--trials", type=int, default=4, metavar="K", help="trials of the study; 0 or 1: no study")
     add("--limit", metavar="SIZE", help="memory, such as 2GiB (what the machine has, less 10 %%)")
     add("--side-by-side", type=int, metavar="N", help="at most so many trials at a time")
     add("--max-seconds", type=float, metavar="S", help="end after so many seconds")
     add("--prices", type=Path, metavar="FILE", help="your own prices instead of synthetic ones")
-    return parse(parser, argv, **DESCRIBED)
+    return parse(parser, argv, DESCRIBED)
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
@@ -82,7 +82,7 @@ def tune(settings: Settings, options: argparse.Namespace, limit: int) -> int:
 
     def progress(text: str) -> None:
         if not options.quiet:
-            say_aside(text)
+            say(text, aside=True)
 
     study = Study(
         settings,

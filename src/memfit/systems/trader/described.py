@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -93,7 +94,7 @@ class Described:
         self.critic_target = copy.deepcopy(self.learner.critic)
         self.random = torch.Generator().manual_seed(settings.seed + 1)
         self.own = Explorer(settings, market, 0)
-        with uninterrupted():
+        with uninterrupted() if settings.workers else nullcontext():
             self.workers = Workers("spawn", settings.workers, _exploring, settings, market)
 
     def close(self) -> None:

@@ -12,7 +12,8 @@ import math
 import mmap
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,31 +28,25 @@ class Buffers:
     """One rollout of all portfolios, and the actor's weights as workers read them."""
 
     def __init__(self, settings: Settings) -> None:
-        steps, count, state, width = (
-            settings.horizon,
-            settings.portfolios,
-            settings.state,
-            settings.width,
-        )
-        shapes: dict[str, tuple[tuple[int, ...], Any]] = {
-            "states": ((steps, count, state), np.float32),
-            "last_states": ((count, state), np.float32),
-            "actions": ((steps, count, ACTIONS), np.float32),
-            "log_probs": ((steps, count), np.float32),
-            "rewards": ((steps, count), np.float32),
-            "ends": ((steps, count), np.uint8),
-            "weights.0": ((width, state), np.float32),
-            "weights.1": ((width,), np.float32),
-            "weights.2": ((width, width), np.float32),
-            "weights.3": ((width,), np.float32),
-            "weights.4": ((ACTIONS, width), np.float32),
-            "weights.5": ((ACTIONS,), np.float32),
-            "log_std": ((ACTIONS,), np.float32),
+        steps, count, state = settings.horizon, settings.portfolios, settings.state
+        shapes: dict[str, tuple[int, ...]] = {
+            "states": (steps, count, state),
+            "last_states": (count, state),
+            "actions": (steps, count, ACTIONS),
+            "log_probs": (steps, count),
+            "rewards": (steps, count),
+            "ends": (steps, count),
+            "log_std": (ACTIONS,),
         }
+        sizes = (state, settings.width, settings.width, ACTIONS)
+        for layer, (inputs, outputs) in enumerate(pairwise(sizes)):
+            shapes[f"weights.{2 * layer}"] = (outputs, inputs)
+            shapes[f"weights.{2 * layer + 1}"] = (outputs,)
         self.bytes = 0
         self._arrays: dict[str, Array] = {}
-        for name, (shape, kind) in shapes.items():
-            size = math.prod(shape) * np.dtype(kind).itemsize
+        for name, shape in shapes.items():
+            kind = np.dtype(np.uint8 if name == "ends" else np.float32)
+            size = math.prod(shape) * kind.itemsize
             # Shared with the workers by being inherited: it goes with the processes.
             self._arrays[name] = np.frombuffer(mmap.mmap(-1, size), kind).reshape(shape)
             self.bytes += size

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from memfit.errors import UsageError
 from memfit.systems.options import check, option
@@ -30,25 +29,18 @@ DESCRIBED = {
 }
 
 
-def _both(fitted: int, name: str, text: str, least: int = 1) -> Any:
-    """A setting with one default made to fit, and another as described."""
-    return option(fitted, f"{text}; as described {DESCRIBED[name]}", least=least)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """One training: its networks, its rollouts, and what it runs on. Made to fit by default."""
 
-    width: int = _both(128, "width", "of the two hidden layers of actor and critic")
-    batch: int = _both(512, "batch", "transitions of one gradient step")
-    threads: int = _both(2, "threads", "torch's threads")
-    workers: int = _both(
-        2, "workers", "processes that collect; 0: the training's own process does", least=0
-    )
+    width: int = option(128, "of the two hidden layers of actor and critic", least=1)
+    batch: int = option(512, "transitions of one gradient step", least=1)
+    threads: int = option(2, "torch's threads", least=1)
+    workers: int = option(2, "processes that collect; 0: the training's own process does", least=0)
     steps: int = option(4096, "transitions of one rollout, of all workers together", least=1)
-    iterations: int = _both(20, "iterations", "rollouts, each then learned")
-    epochs: int = _both(4, "epochs", "times that each rollout is learned")
-    envs: int = _both(8, "envs", "portfolios of each worker")
+    iterations: int = option(20, "rollouts, each then learned", least=1)
+    epochs: int = option(4, "times that each rollout is learned", least=1)
+    envs: int = option(8, "portfolios of each worker", least=1)
     lookback: int = option(1, "rows whose features are seen", least=1)
     max_episode: int = option(4 * EPISODE, "an episode ends here, said or not", least=1)
     learning_rate: float = option(1e-3, "of both optimizers", above=0, below=1)
