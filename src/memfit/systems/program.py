@@ -15,6 +15,7 @@ from memfit.errors import MemfitError, UsageError
 _LIVE_SECONDS, _LINE_SECONDS = 0.2, 20
 _INTERRUPTED = 130
 Options = TypeVar("Options")
+Report = Callable[[str, float], None]  # takes what a training does, and how far it is
 
 
 class Progress:

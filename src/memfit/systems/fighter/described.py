@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from stable_baselines3 import PPO
@@ -15,16 +14,11 @@ from stable_baselines3.common.vec_env import SubprocVecEnv, VecFrameStack, VecTr
 
 from memfit.errors import UsageError
 from memfit.systems.fighter.env import FighterEnv
-from memfit.systems.fighter.settings import FRAME_STACK, Game, Settings
-from memfit.systems.fighter.training import Report, Training, checkpoints
-from memfit.systems.program import uninterrupted
+from memfit.systems.fighter.settings import FRAME_STACK, Settings
+from memfit.systems.fighter.training import Training, checkpoints
+from memfit.systems.program import Report, uninterrupted
 
 SAVE_REPLAY_BUFFER = True  # PPO has no replay buffer, so that this saves nothing
-
-
-def make_env(game: Game) -> Any:
-    """One env, in the wrapper that counts its episodes."""
-    return Monitor(FighterEnv(game))
 
 
 class Described(Training):
@@ -39,7 +33,7 @@ class Described(Training):
             )
         # Episodes last EP_LENGTH steps, with as many fights as there is time for.
         game = replace(settings.game, to_the_end=True)
-        makers: list[Callable[[], Any]] = [partial(make_env, game) for _ in range(settings.n_envs)]
+        makers: list[Callable[[], Any]] = [lambda: Monitor(FighterEnv(game))] * settings.n_envs
         with uninterrupted():
             self.workers = SubprocVecEnv(makers)
         self._directory: tempfile.TemporaryDirectory[str] | None = None

@@ -12,7 +12,8 @@ from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecMonitor, 
 from memfit.dropins import LightVecEnv, MicroBatchPPO, WindowRolloutBuffer
 from memfit.systems.fighter.env import FighterEnv
 from memfit.systems.fighter.settings import FRAME_STACK, Game, Settings
-from memfit.systems.fighter.training import Report, Training, checkpoints
+from memfit.systems.fighter.training import Training, checkpoints
+from memfit.systems.program import Report
 
 EVAL_EPISODES = 5
 BUFFERS: dict[str, type[RolloutBuffer]] = {"frames": WindowRolloutBuffer, "stacks": RolloutBuffer}

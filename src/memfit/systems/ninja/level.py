@@ -43,9 +43,7 @@ class Level:
     def solid(self) -> Array:
         """Which tiles are walls, the border included: 44 x 25, by column and row."""
         walls = np.ones((COLUMNS + 2, ROWS + 2), np.bool_)
-        for row, line in enumerate(self.rows):
-            for column, sign in enumerate(line):
-                walls[column + 1, row + 1] = sign == WALL
+        walls[1:-1, 1:-1] = np.array([list(row) for row in self.rows]).T == WALL
         walls.flags.writeable = False
         return walls
 

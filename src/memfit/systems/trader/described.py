@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from memfit.systems.program import uninterrupted
+from memfit.systems.program import Report, uninterrupted
 from memfit.systems.trader import ppo
 from memfit.systems.trader.market import Market
 from memfit.systems.trader.networks import Actor
@@ -26,7 +26,6 @@ from memfit.systems.trader.portfolio import RUNS, Portfolios
 from memfit.systems.trader.settings import DECAY, DISCOUNT, Settings
 from memfit.systems.trader.workers import Workers
 
-Report = Callable[[str, float], None]
 Stop = Callable[[], None]
 SOFT = 0.005  # of the networks that goes into their targets at every update
 
