@@ -42,13 +42,6 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = parser_of("ninja", DESCRIPTION, EXAMPLES, {}, Training, EnvironmentConfig)
     add = parser.add_argument
     add("--level", action="append", metavar="NAME", help="a level; several are drawn from")
-    add(
-        "--max-steps",
-        type=int,
-        default=EnvironmentConfig().max_steps,
-        help="steps of an episode at most",
-    )
-    add("--entities", choices=("nearest", "all"), default="nearest", help="mines that are observed")
     add("--graphs", action="store_true", help="learn from the level's graph too")
     add(
         "--with",
