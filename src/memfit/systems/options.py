@@ -74,11 +74,10 @@ def parser_of(
                 argument["help"] += f"; as described {described[one.name]}"
             if argument["help"]:
                 parser.add_argument(_flag(one), dest=one.name, default=one.default, **argument)
-    parser.add_argument(
-        "--device", default="auto", help="cpu, cuda, or auto: one where it is there"
-    )
-    parser.add_argument("--as-described", action="store_true", help="with all the waste described")
-    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    add = parser.add_argument
+    add("--device", default="auto", help="cpu, cuda, or auto: a device where there is one")
+    add("--as-described", action="store_true", help="with all the waste of the assessment")
+    add("--quiet", action="store_true", help="no progress on standard error")
     return parser
 
 
