@@ -7,11 +7,15 @@ import sys
 import time
 from math import isnan
 from statistics import mean, stdev
+from typing import Any
 
+import numpy as np
 import torch
+from stable_baselines3 import PPO
 
+from memfit.systems.ninja.env import NinjaEnv
 from memfit.systems.ninja.settings import EnvironmentConfig, Training
-from memfit.systems.ninja.training import Rollout, returns_of, train
+from memfit.systems.ninja.training import Rollout, train
 
 LEVEL, MAX_STEPS, STEPS, EPISODES, SEED = "first-steps", 100, 12_288, 100, 0
 
@@ -48,6 +52,27 @@ def main() -> None:
             }
         )
     )
+
+
+def returns_of(
+    config: EnvironmentConfig, *, episodes: int, seed: int, model: PPO | None = None
+) -> list[float]:
+    """The returns of a trained policy, or without one of actions drawn at random."""
+    env = NinjaEnv(config)
+    draw = np.random.default_rng(seed)
+    found = []
+    for episode in range(episodes):
+        observation, _ = env.reset(seed=seed + episode)
+        total, over = 0.0, False
+        while not over:
+            action: Any = draw.integers(env.action_space.n)  # type: ignore[attr-defined]
+            if model is not None:
+                action, _ = model.predict(observation, deterministic=False)
+            observation, reward, ended, timeout, _ = env.step(action)
+            total += reward
+            over = ended or timeout
+        found.append(total)
+    return found
 
 
 if __name__ == "__main__":

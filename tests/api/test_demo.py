@@ -39,7 +39,7 @@ def test_a_variant_is_taken_by_its_program_and_its_spec(system: str, variant: De
     for value in variant.values:
         # A knob that the spec does not have is refused.
         assert load(PACKAGE / "specs" / variant.spec, {**variant.knobs, variant.knob: value})
-        words = [word.replace("{value}", str(value)) for word in variant.options]
+        words = variant.options.replace("{value}", str(value)).split()
         options = program.arguments(words)
         assert getattr(options, variant.knob) == value
         assert options.as_described == (variant.name == "as described")
@@ -58,10 +58,7 @@ def test_a_demonstration_puts_plans_beside_runs(monkeypatch: pytest.MonkeyPatch)
         name="made to fit",
         spec="trader-fit.toml",
         knob="steps",
-        options=(
-            *("--steps", "{value}", "--trials", "0", "--workers", "0"),
-            *("--iterations", "1", "--epochs", "1", "--quiet"),
-        ),
+        options="--steps {value} --trials 0 --workers 0 --iterations 1 --epochs 1 --quiet",
         values=(2_048, 65_536),
     )
     monkeypatch.setattr(verb, "demonstrations", lambda: {"trader": (variant,)})

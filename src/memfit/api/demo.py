@@ -103,7 +103,7 @@ def _system_run(
     from memfit.measure.children.measured_command import measure
 
     spec = Path(__file__).parents[1] / "specs" / variant.spec
-    options = [word.replace("{value}", str(value)) for word in variant.options]
+    options = variant.options.replace("{value}", str(value)).split()
     say(progress, f"planning {system} {variant.name} with {variant.knob} {value:,}")
     predicted = plan(spec, knobs={**variant.knobs, variant.knob: value})
     say(progress, f"running it: {' '.join(options)}")

@@ -40,7 +40,7 @@ class DemoVariant:
     name: str
     spec: str
     knob: str
-    options: Sequence[str]
+    options: str
     values: Sequence[int]
     knobs: Mapping[str, int] = field(default_factory=dict)
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from typing import TypeVar
 
 from memfit.errors import MemfitError, UsageError
 
 _LIVE_SECONDS, _LINE_SECONDS = 0.2, 20
 _INTERRUPTED = 130
+Options = TypeVar("Options")
+Report = Callable[[str, float], None]  # takes what a training does, and how far it is
 
 
 class Progress:
@@ -31,16 +37,11 @@ class Progress:
         sys.stderr.flush()
 
 
-def say(text: str) -> None:
-    """Print a line at once."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def say_aside(text: str) -> None:
-    """Print a line on standard error at once."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+def say(text: str, *, aside: bool = False) -> None:
+    """Print a line at once; on standard error where it stands aside."""
+    stream = sys.stderr if aside else sys.stdout
+    stream.write(text + "\n")
+    stream.flush()
 
 
 def device_of(name: str) -> str:
@@ -56,15 +57,29 @@ def device_of(name: str) -> str:
     return name
 
 
-def ended(program: Callable[[], int]) -> int:
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Processes that are started anew here do not hear Ctrl-C, which reaches all of a terminal.
+
+    The main process hears it, and closes the others in order.
+    """
+    resource_tracker.ensure_running()  # first, since starting it takes the signal back
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def ended(program: Callable[[Options], int], options: Options) -> int:
     """Run a program to its end: what went wrong becomes a sentence and an exit code."""
     try:
-        return program()
+        return program(options)
     except MemfitError as error:
-        say_aside(f"error: {error}")
+        say(f"error: {error}", aside=True)
         return error.exit_code
     except ModuleNotFoundError as error:
-        say_aside(f"error: {error.name} is not installed: pip install 'memfit[systems]'")
+        say(f"error: {error.name} is not installed: pip install 'memfit[systems]'", aside=True)
         return 2
     except KeyboardInterrupt:
         return _INTERRUPTED

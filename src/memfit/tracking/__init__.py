@@ -8,25 +8,21 @@ that only asks how much it holds, `memfit.tracking.guard` for one that has a lim
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
-# Where each name lives; a program that only asks how much it holds loads no recorder.
-_WHERE = {
-    "Tracker": "tracker",
-    "track": "tracker",
-    "peak_bytes": "usage",
-    "peaks_below": "usage",
-    "tree_bytes": "usage",
-}
-__all__ = ["Tracker", "peak_bytes", "peaks_below", "track", "tree_bytes"]
+from memfit.tracking.usage import peak_bytes, peaks_below, tree_bytes
 
 if TYPE_CHECKING:
     from memfit.tracking.tracker import Tracker, track
-    from memfit.tracking.usage import peak_bytes, peaks_below, tree_bytes
+
+__all__ = ["Tracker", "peak_bytes", "peaks_below", "track", "tree_bytes"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    if name not in ("Tracker", "track"):
         raise AttributeError(f"memfit.tracking has no {name!r}")
-    return getattr(importlib.import_module(f"memfit.tracking.{_WHERE[name]}"), name)
+    from memfit.tracking import (
+        tracker,  # a program that only asks how much it holds records nothing
+    )
+
+    return getattr(tracker, name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import threading
-from types import TracebackType
 
 from memfit.errors import OverLimit
 from memfit.measure.kernel import limits, proc
@@ -45,12 +44,7 @@ class Guard:
     def __enter__(self) -> Guard:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _watch(self) -> None:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from memfit.analyses.forecast import forecast
@@ -73,19 +73,13 @@ def track(record: Path | str | None = None) -> Iterator[Tracker]:
     With `record`, the recording is kept there. A thread reads the process four times a second.
     """
     under = os.environ.get(RECORDING)
-    if record is None and under and Path(under).exists():
-        tracker = Tracker(Path(under))
-        try:
-            yield tracker
-        finally:
-            tracker.close()
-        return
-    with scratch(record) as path, _recorded(path):
-        tracker = Tracker(path)
-        try:
-            yield tracker
-        finally:
-            tracker.close()
+    with ExitStack() as stack:
+        if record is None and under and Path(under).exists():
+            path = Path(under)
+        else:
+            path = stack.enter_context(scratch(record))
+            stack.enter_context(_recorded(path))
+        yield stack.enter_context(closing(Tracker(path)))
 
 
 @contextmanager

@@ -256,7 +256,7 @@ def test_a_reset_beside_the_model(stacked: bool) -> None:
         (["--frames", "huge"], "--frames huge is not known: give colour, grey, half"),
         (["--frame-skip", "0"], "--frame-skip is 0"),
         (["--episode-steps", "0"], "--episode-steps is 0"),
-        (["--storage", "disk"], "give frames or stacks"),
+        (["--storage", "disk"], "give frames, stacks"),
         (["--device", "nowhere"], "there is no device"),
         (["--output", "/dev/null/x"], "cannot write to --output"),
         (["--as-described", "--eval-every", "1"], "never passed on"),

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memfit.errors import UsageError
-from memfit.systems.ninja.fields import FAR, build_fields, cell_of
-from memfit.systems.ninja.generator import generate
-from memfit.systems.ninja.level import centre, load, parse, shipped
+from memfit.systems.ninja.fields import build_fields, cell_of
+from memfit.systems.ninja.level import FAR, centre, generate, load, parse, shipped
 from memfit.systems.ninja.sizes import COLUMNS, MINES, ROWS
 
 SMALL = "@.S\n..E\n###"

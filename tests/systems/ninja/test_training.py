@@ -21,7 +21,7 @@ from memfit.systems.ninja.__main__ import main
 from memfit.systems.ninja.env import NinjaEnv, observation_space
 from memfit.systems.ninja.extractor import GraphFeatures
 from memfit.systems.ninja.settings import EnvironmentConfig, Memory, Training
-from memfit.systems.ninja.training import Rollout, build, returns_of, train, vec_env
+from memfit.systems.ninja.training import Rollout, build, train, vec_env
 
 PARALLEL = EnvironmentConfig.for_parallel_training
 SMALL = ["--n-envs", "2", "--n-steps", "8", "--steps", "16", "--batch-size", "8", "--epochs", "1"]
@@ -121,6 +121,8 @@ def test_training_with_graphs_runs_both_ways() -> None:
 
 
 def test_returns_of_random_actions_have_one_seed() -> None:
+    from benchmarks.ninja.learner import returns_of
+
     config = PARALLEL(max_steps=10)
     assert returns_of(config, episodes=3, seed=4) == returns_of(config, episodes=3, seed=4)
 
@@ -141,9 +143,9 @@ def test_a_run_says_what_it_took(options: list[str], capsys: pytest.CaptureFixtu
         (["--n-steps", "-1"], "--n-steps is -1"),
         (["--batch-size", "1"], "raise --batch-size"),
         (["--n-envs", "1", "--n-steps", "1"], "raise --n-envs or --n-steps"),
-        (["--learning-rate", "0"], "give one such as 5e-4"),
+        (["--learning-rate", "0"], "give above 0 and below 1"),
         (["--seed", "-1"], "--seed is -1"),
-        (["--max-steps", "0"], "max_steps is 0"),
+        (["--max-steps", "0"], "--max-steps is 0"),
         (["--level", "nowhere"], "there is no level 'nowhere'"),
         (["--device", "nowhere"], "there is no device"),
         (["--with", "views"], "add --as-described"),

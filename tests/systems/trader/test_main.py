@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.systems.trader.price_files import write_prices
 
 from memfit.systems.trader.__main__ import arguments, main, settings_of
 from memfit.systems.trader.market import rows_needed, synthetic
-from memfit.systems.trader.price_file import write_prices
 from memfit.systems.trader.settings import COINS
 
 SMALL = ["--trials", "0", "--iterations", "1", "--device", "cpu", "--quiet", "--workers", "0"]
@@ -27,7 +27,7 @@ SMALL = ["--trials", "0", "--iterations", "1", "--device", "cpu", "--quiet", "--
         (["--lookback", "0"], "--lookback is 0"),
         (["--lookback", "99999"], "there are 12000 rows of prices"),
         (["--steps", "3", "--envs", "8"], "give 8 or more"),
-        (["--learning-rate", "0"], "between 0 and 1"),
+        (["--learning-rate", "0"], "give above 0 and below 1"),
         (["--seed", "-1"], "--seed is -1"),
         (["--limit", "much"], "is not an amount of memory"),
         (["--limit", "0"], "--limit is 0"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.systems.trader.price_files import write_prices
 
 from memfit.errors import MissingExtra, UsageError
 from memfit.systems.trader.market import (
@@ -17,7 +17,7 @@ from memfit.systems.trader.market import (
     rows_needed,
     synthetic,
 )
-from memfit.systems.trader.price_file import read_prices, write_prices
+from memfit.systems.trader.price_file import read_prices
 from memfit.systems.trader.settings import ACTIONS, COINS, EPISODE, FEATURES
 
 
@@ -121,7 +121,7 @@ def test_what_is_no_text_or_no_file_is_refused(tmp_path: Path) -> None:
 
 def test_parquet_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "p.parquet").write_bytes(b"PAR1")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match="pip install pyarrow"):
         read_prices(tmp_path / "p.parquet")
 

@@ -17,8 +17,9 @@ from memfit.systems.trader.fitted import Fitted, mean_return
 from memfit.systems.trader.market import market_of, synthetic
 from memfit.systems.trader.networks import Actor
 from memfit.systems.trader.portfolio import RUNS, TIME_UP
-from memfit.systems.trader.rollout import Collector, WorkerDied
+from memfit.systems.trader.rollout import Collector
 from memfit.systems.trader.settings import ACTIONS, EPISODE, Settings
+from memfit.systems.trader.workers import WorkerDied
 from memfit.tracking.side_by_side import tree
 
 MARKET = market_of(synthetic(1200, 0))
@@ -93,7 +94,7 @@ def test_no_worker_is_left() -> None:
 
 def test_a_worker_that_dies_is_an_error_and_not_a_wait() -> None:
     with fitted(workers=2) as training:
-        training.collector.workers[1][0].kill()
+        training.collector.workers.all[1][0].kill()
         with pytest.raises(WorkerDied, match="rollout worker 1"):
             training.collector.collect()
 

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from memfit.systems.drone.settings import EPISODE, STORAGE, Settings
+from memfit.systems.drone.settings import DESCRIBED, EPISODE, Settings
+from memfit.systems.options import parse, parser_of, settings_from
 from memfit.systems.program import Progress, device_of, ended, say
 from memfit.tracking import peak_bytes
 from memfit.units import format_bytes
@@ -29,55 +30,18 @@ examples:
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    default = Settings()
-    parser = argparse.ArgumentParser(
-        prog="python -m memfit.systems.drone",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = parser_of("drone", DESCRIPTION, EXAMPLES, DESCRIBED, Settings)
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="a picture of returns and of flown paths"
     )
-    add = parser.add_argument
-    add("--agents", type=int, default=default.agents, help="drones, all in one process")
-    add("--iterations", type=int, default=default.iterations, help="rollouts, each then learned")
-    add("--history", type=int, default=default.history, help="samples that a drone remembers")
-    add("--every", type=int, default=1, help="keep every how-many-th sample of the history")
-    add("--storage", metavar="|".join(STORAGE[:2]), help="what samples are stored in (int16)")
-    add("--minibatch", type=int, default=default.minibatch, help="samples of one gradient step")
-    add("--epochs", type=int, default=default.epochs, help="times that each sample is learned")
-    add("--max-minibatches", type=int, help="at most so many an iteration: less work, same memory")
-    add("--act-every", type=int, default=1, help="ask the policy only every how-many-th step")
-    add("--learning-rate", type=float, default=default.learning_rate)
-    add("--seed", type=int, default=0)
-    add("--device", default="auto", help="cpu, cuda, or auto: a device where there is one")
-    add("--as-described", action="store_true", help="with all the waste of the assessments")
-    add("--plot", type=Path, metavar="FILE", help="a picture of returns and of flown paths")
-    add("--quiet", action="store_true", help="no progress on standard error")
-    return parser.parse_args(argv)
-
-
-def settings_of(options: argparse.Namespace) -> Settings:
-    """The settings that a command line asks for."""
-    usual = "float32" if options.as_described else Settings().storage
-    return Settings(
-        agents=options.agents,
-        iterations=options.iterations,
-        history=options.history,
-        every=options.every,
-        storage=options.storage or usual,
-        minibatch=options.minibatch,
-        epochs=options.epochs,
-        max_minibatches=options.max_minibatches,
-        act_every=options.act_every,
-        learning_rate=options.learning_rate,
-        seed=options.seed,
-        device=device_of(options.device),
-        paths=8 if options.plot else 0,
-    )
+    return parse(parser, argv, DESCRIBED)
 
 
 def run(options: argparse.Namespace) -> int:
     """Train, and print a line an iteration and what it took at the end."""
-    settings = settings_of(options)
+    settings = settings_from(
+        Settings, options, device=device_of(options.device), paths=8 if options.plot else 0
+    )
     if options.plot:
         from memfit.systems.drone.plot import check_plot
 
@@ -112,8 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; its exit code."""
-    options = arguments(argv)
-    return ended(lambda: run(options))
+    return ended(run, arguments(argv))
 
 
 if __name__ == "__main__":

@@ -9,17 +9,14 @@ VARIANTS = (
         name="as described",
         spec="drone.toml",
         knob="agents",
-        options=("--agents", "{value}", "--as-described", "--iterations", "2"),
+        options="--agents {value} --as-described --iterations 2",
         values=(20, 60),
     ),
     DemoVariant(
         name="made to fit",
         spec="drone-fit.toml",
         knob="agents",
-        options=(
-            *("--agents", "{value}", "--iterations", "2"),
-            *("--act-every", "10", "--max-minibatches", "20"),
-        ),
+        options="--agents {value} --iterations 2 --act-every 10 --max-minibatches 20",
         values=(2_000, 20_000),
     ),
 )

@@ -8,7 +8,7 @@ graphs that are retained, and names that keep the last one alive while the next 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -18,8 +18,7 @@ from memfit.systems.drone import ppo
 from memfit.systems.drone.flight import Flight
 from memfit.systems.drone.networks import Networks
 from memfit.systems.drone.settings import CHANNELS, EPISODE, TARGETS, Settings
-
-Report = Callable[[str, float], None]
+from memfit.systems.program import Report
 
 
 class DescribedEnv:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -14,11 +14,10 @@ from memfit.systems.drone.flight import Flight, blocks
 from memfit.systems.drone.networks import Networks
 from memfit.systems.drone.settings import EPISODE, Settings, check_storage
 from memfit.systems.drone.timeline import Minibatch, Timeline
+from memfit.systems.program import Report
 
 # So many drones are asked for an action at once.
 ACTING = 2048
-
-Report = Callable[[str, float], None]
 
 
 class Fitted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memfit.errors import UsageError
+from memfit.systems.options import check, option
 
 SENSOR_HZ = 100
 CONTROL_HZ = 10
@@ -16,38 +17,31 @@ EPISODE = 100  # control steps
 
 # Types that a rollout may be stored in. A type is refused if it loses readings, not by its name.
 STORAGE = ("float32", "int16", "float64", "float16", "bfloat16", "int32", "int8", "uint8")
+DESCRIBED = {"storage": "float32"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """One training: how many drones, what they remember, and how they learn."""
 
-    agents: int = 1024
-    iterations: int = 10
-    history: int = 300
-    every: int = 1  # of the sensor's samples, every how-many-th is kept
-    storage: str = "int16"
-    minibatch: int = 1024
-    epochs: int = 2
-    max_minibatches: int | None = None
-    act_every: int = 1
-    learning_rate: float = 1e-3
-    seed: int = 0
+    agents: int = option(1024, "drones, all in one process", least=1)
+    iterations: int = option(10, "rollouts, each then learned", least=1)
+    history: int = option(300, "samples that a drone remembers")
+    every: int = option(1, "keep every how-many-th sample of the history")
+    storage: str = option("int16", "what samples are stored in", metavar="float32|int16")
+    minibatch: int = option(1024, "samples of one gradient step", least=1)
+    epochs: int = option(2, "times that each sample is learned", least=1)
+    max_minibatches: int | None = option(
+        None, "at most so many an iteration: less work, same memory", least=1, type=int
+    )
+    act_every: int = option(1, "ask the policy only every how-many-th step", least=1)
+    learning_rate: float = option(1e-3, "of both optimizers")
+    seed: int = option(0, "of everything that is drawn at random")
     device: str = "cpu"
     paths: int = 0  # of how many drones the flown path is kept, for a picture
 
     def __post_init__(self) -> None:
-        at_least_one = (
-            ("agents", self.agents),
-            ("iterations", self.iterations),
-            ("minibatch", self.minibatch),
-            ("epochs", self.epochs),
-            ("act-every", self.act_every),
-            ("max-minibatches", 1 if self.max_minibatches is None else self.max_minibatches),
-        )
-        for name, value in at_least_one:
-            if value < 1:
-                raise UsageError(f"--{name} is {value}: give 1 or more")
+        check(self)
         if EPISODE % self.act_every:
             raise UsageError(
                 f"--act-every {self.act_every} does not divide the {EPISODE} steps of an episode: "

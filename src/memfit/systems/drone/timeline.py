@@ -101,11 +101,8 @@ class Timeline:
 
     def order(self, random: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
         """The pairs of each minibatch; where drones act only now and then, those steps alone."""
-        agents, size, stride = (
-            self.settings.agents,
-            self.settings.minibatch,
-            self.settings.act_every,
-        )
+        settings = self.settings
+        agents, size, stride = settings.agents, settings.minibatch, settings.act_every
         device, acts = self.samples.device, EPISODE // stride
         order = torch.randperm(agents, generator=random, device=device, dtype=torch.int32)
         shift = torch.randint(

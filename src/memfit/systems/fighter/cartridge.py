@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,10 @@ from memfit.errors import UsageError
 from memfit.systems.fighter.rom.build import CARTRIDGE, HEADER_CHECKSUM, header_checksum
 
 ADDRESSES = CARTRIDGE.with_suffix(".toml")
+Rule = tuple[Callable[[Any], bool], str]  # whether a value is allowed, and what to give
+
 BANK = 16 << 10
-MEMORY = range(0x8000, 0x10000)  # addresses of the console's own memory
 BUTTONS = ("a", "b", "start", "select", "left", "right", "up", "down")
-KEYS = {
-    "reward": {"health", "opponent_health", "full_health"},
-    "episode": {"address", "over"},
-    "random": {"address", "size"},
-    "start": {"frames", "button", "then"},
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,64 +92,48 @@ def parse_addresses(file: Path) -> Addresses:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot read the addresses {file}: {error}. Give a TOML file") from None
     for name, table in tables.items():
-        if name not in KEYS or not isinstance(table, dict):
-            raise UsageError(f"{file}: {name} is no table of addresses: give {', '.join(KEYS)}")
-        for key in set(table) - KEYS[name]:
-            raise UsageError(f"{file}: {name}.{key} is not known: give {_listed(KEYS[name])}")
-
-    reward = None
-    if "reward" in tables:
-        reward = Reward(
-            health=_number(file, tables, "reward", "health", MEMORY),
-            opponent_health=_number(file, tables, "reward", "opponent_health", MEMORY),
-            full_health=_number(file, tables, "reward", "full_health", range(1, 256)),
-        )
-    state, over = None, frozenset[int]()
-    if "episode" in tables:
-        state = _number(file, tables, "episode", "address", MEMORY)
-        values = tables["episode"].get("over")
-        if not isinstance(values, list) or not values or not all(_is_byte(v) for v in values):
-            raise UsageError(f"{file}: episode.over must be a list of bytes, such as [4]")
-        over = frozenset(values)
-    random = range(0)
-    if "random" in tables:
-        first = _number(file, tables, "random", "address", MEMORY)
-        random = range(first, first + _number(file, tables, "random", "size", range(1, 9)))
-    frames = range(100_000)
-    button = tables.get("start", {}).get("button")
-    if button is not None and button not in BUTTONS:
-        raise UsageError(f"{file}: start.button is {button!r}: give one of {', '.join(BUTTONS)}")
+        if name not in TABLES or not isinstance(table, dict):
+            raise UsageError(f"{file}: {name} is no table of addresses: give {', '.join(TABLES)}")
+        for key in table.keys() - TABLES[name].keys():
+            known = ", ".join(sorted(TABLES[name]))
+            raise UsageError(f"{file}: {name}.{key} is not known: give {known}")
+        for key, (allowed, text) in TABLES[name].items():
+            if not allowed(table.get(key)) and (key in table or name != "start"):
+                raise UsageError(f"{file}: {name}.{key} is {table.get(key)!r}: give {text}")
+    reward, random = tables.get("reward"), tables.get("random", {"address": 0, "size": 0})
+    episode, start = tables.get("episode", {}), tables.get("start", {})
     return Addresses(
-        reward=reward,
-        state=state,
-        over=over,
-        random=random,
-        start_frames=_number(file, tables, "start", "frames", frames, default=0),
-        start_button=button,
-        then_frames=_number(file, tables, "start", "then", frames, default=0),
+        reward=None if reward is None else Reward(**reward),
+        state=episode.get("address"),
+        over=frozenset(episode.get("over", ())),
+        random=range(random["address"], random["address"] + random["size"]),
+        start_frames=start.get("frames", 0),
+        start_button=start.get("button"),
+        then_frames=start.get("then", 0),
     )
 
 
-def _number(
-    file: Path,
-    tables: Mapping[str, Any],
-    table: str,
-    key: str,
-    allowed: range,
-    default: int | None = None,
-) -> int:
-    value = tables.get(table, {}).get(key, default)
-    if type(value) is not int or value not in allowed:
-        raise UsageError(
-            f"{file}: {table}.{key} is {value!r}: give a whole number from {allowed.start:#x} "
-            f"to {allowed.stop - 1:#x}"
-        )
-    return value
+def _number(first: int, last: int) -> Rule:
+    """A whole number within these bounds."""
+    return (
+        lambda value: type(value) is int and first <= value <= last,
+        f"a whole number from {first:#x} to {last:#x}",
+    )
 
 
-def _is_byte(value: object) -> bool:
-    return type(value) is int and 0 <= value < 256
+def _are_bytes(values: Any) -> bool:
+    return isinstance(values, list) and bool(values) and all(map(BYTE[0], values))
 
 
-def _listed(names: set[str]) -> str:
-    return ", ".join(sorted(names))
+MEMORY, FRAMES, BYTE = _number(0x8000, 0xFFFF), _number(0, 99_999), _number(0, 255)
+# What a file may have, by table: all of a table, but for the start, must be there.
+TABLES: dict[str, dict[str, Rule]] = {
+    "reward": {"health": MEMORY, "opponent_health": MEMORY, "full_health": _number(1, 255)},
+    "episode": {"address": MEMORY, "over": (_are_bytes, "a list of bytes, such as [4]")},
+    "random": {"address": MEMORY, "size": _number(1, 8)},
+    "start": {
+        "frames": FRAMES,
+        "button": (BUTTONS.__contains__, f"one of {', '.join(BUTTONS)}"),
+        "then": FRAMES,
+    },
+}

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from memfit.model import DemoVariant
 
+OPTIONS = "--n-steps {value} --batch-size 64 --epochs 1 --iterations 2 --quiet"
 VARIANTS = (
     DemoVariant(
         name="as described",
         spec="fighter.toml",
         knob="n_steps",
-        options=(
-            *("--n-steps", "{value}", "--as-described", "--batch-size", "64"),
-            *("--epochs", "1", "--iterations", "2", "--quiet"),
-        ),
+        options=f"{OPTIONS} --as-described",
         values=(64, 256),
         knobs={"batch_size": 64},
     ),
@@ -20,10 +18,7 @@ VARIANTS = (
         name="made to fit",
         spec="fighter-fit.toml",
         knob="n_steps",
-        options=(
-            *("--n-steps", "{value}", "--batch-size", "64"),
-            *("--epochs", "1", "--iterations", "2", "--quiet"),
-        ),
+        options=OPTIONS,
         values=(64, 512),
     ),
 )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from multiprocessing import resource_tracker
 from typing import Any
 
 from stable_baselines3 import PPO
@@ -18,29 +14,11 @@ from stable_baselines3.common.vec_env import SubprocVecEnv, VecFrameStack, VecTr
 
 from memfit.errors import UsageError
 from memfit.systems.fighter.env import FighterEnv
-from memfit.systems.fighter.settings import FRAME_STACK, Game, Settings
-from memfit.systems.fighter.training import Report, Training, checkpoints
+from memfit.systems.fighter.settings import FRAME_STACK, Settings
+from memfit.systems.fighter.training import Training, checkpoints
+from memfit.systems.program import Report, uninterrupted
 
 SAVE_REPLAY_BUFFER = True  # PPO has no replay buffer, so that this saves nothing
-
-
-def make_env(game: Game) -> Any:
-    """One env, in the wrapper that counts its episodes."""
-    return Monitor(FighterEnv(game))
-
-
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Processes that are started here do not hear Ctrl-C, which reaches all of a terminal.
-
-    The main process hears it, and closes the others in order.
-    """
-    resource_tracker.ensure_running()  # first, since starting it takes the signal back
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Described(Training):
@@ -55,23 +33,13 @@ class Described(Training):
             )
         # Episodes last EP_LENGTH steps, with as many fights as there is time for.
         game = replace(settings.game, to_the_end=True)
-        makers: list[Callable[[], Any]] = [partial(make_env, game) for _ in range(settings.n_envs)]
+        makers: list[Callable[[], Any]] = [lambda: Monitor(FighterEnv(game))] * settings.n_envs
         with uninterrupted():
             self.workers = SubprocVecEnv(makers)
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         try:
             self.env = VecTransposeImage(VecFrameStack(self.workers, FRAME_STACK))
-            self.model = PPO(
-                "CnnPolicy",
-                self.env,
-                n_steps=settings.n_steps,
-                batch_size=settings.minibatch,
-                n_epochs=settings.n_epochs,
-                learning_rate=settings.learning_rate,
-                ent_coef=settings.entropy,
-                seed=settings.seed,
-                device=settings.device,
-            )
+            self.model = PPO("CnnPolicy", self.env, **self.ppo)
             kept = str(settings.output or self._temporary())
             self.callbacks.append(checkpoints(settings, kept, replay=SAVE_REPLAY_BUFFER))
             # Made, and left out of the list: nothing is ever evaluated.

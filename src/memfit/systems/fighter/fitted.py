@@ -12,7 +12,8 @@ from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecMonitor, 
 from memfit.dropins import LightVecEnv, MicroBatchPPO, WindowRolloutBuffer
 from memfit.systems.fighter.env import FighterEnv
 from memfit.systems.fighter.settings import FRAME_STACK, Game, Settings
-from memfit.systems.fighter.training import Report, Training, checkpoints
+from memfit.systems.fighter.training import Training, checkpoints
+from memfit.systems.program import Report
 
 EVAL_EPISODES = 5
 BUFFERS: dict[str, type[RolloutBuffer]] = {"frames": WindowRolloutBuffer, "stacks": RolloutBuffer}
@@ -39,15 +40,9 @@ class Fitted(Training):
             self.model = MicroBatchPPO(
                 "CnnPolicy",
                 self.envs[0],
-                n_steps=settings.n_steps,
-                batch_size=settings.minibatch,
                 micro_batch_size=settings.micro_batch,
                 rollout_buffer_class=BUFFERS[settings.storage],
-                n_epochs=settings.n_epochs,
-                learning_rate=settings.learning_rate,
-                ent_coef=settings.entropy,
-                seed=settings.seed,
-                device=settings.device,
+                **self.ppo,
             )
             if settings.output is not None:
                 self.callbacks.append(checkpoints(settings, str(settings.output), replay=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,8 +23,7 @@ from memfit.dropins import LightVecEnv
 from memfit.errors import TargetFailed, UsageError
 from memfit.systems.fighter.env import FighterEnv
 from memfit.systems.fighter.settings import Game, Settings
-
-Report = Callable[[str, float], None]
+from memfit.systems.program import Report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +82,15 @@ class Training(ABC):
         self.settings = settings
         self.report = report
         self.callbacks: list[BaseCallback] = [Progress(report)]
+        self.ppo: dict[str, Any] = {  # what both trainings give their PPO
+            "n_steps": settings.n_steps,
+            "batch_size": settings.minibatch,
+            "n_epochs": settings.n_epochs,
+            "learning_rate": settings.learning_rate,
+            "ent_coef": settings.entropy,
+            "seed": settings.seed,
+            "device": settings.device,
+        }
 
     def train(self) -> Iterator[Iteration]:
         """Rollout, then update, until all steps are done."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from memfit.errors import UsageError
 from memfit.systems.ninja.settings import EnvironmentConfig, Memory, Training
+from memfit.systems.options import parser_of, settings_from
 from memfit.systems.program import Progress, device_of, ended, say
 from memfit.tracking import peak_bytes
 from memfit.units import format_bytes
@@ -38,39 +39,16 @@ examples:
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    default = Training()
-    parser = argparse.ArgumentParser(
-        prog="python -m memfit.systems.ninja",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("ninja", DESCRIPTION, EXAMPLES, {}, Training, EnvironmentConfig)
     add = parser.add_argument
-    add("--n-envs", type=int, metavar="E", help="environments side by side (8; 1 to profile)")
-    add("--steps", type=int, default=default.steps, metavar="N", help="steps of all environments")
-    add("--n-steps", type=int, default=default.n_steps, help="steps of a rollout, of each one")
-    add("--batch-size", type=int, default=default.batch_size, help="samples of a minibatch")
-    add("--epochs", type=int, default=default.epochs, help="passes over each rollout")
-    add("--learning-rate", type=float, default=default.learning_rate)
     add("--level", action="append", metavar="NAME", help="a level; several are drawn from")
-    add("--max-steps", type=int, default=default.env.max_steps, help="steps of an episode at most")
-    add("--entities", choices=("nearest", "all"), default="nearest", help="mines that are observed")
     add("--graphs", action="store_true", help="learn from the level's graph too")
-    add(
-        "--workers",
-        choices=("fork", "forkserver", "spawn"),
-        help="a process for each environment, and how it is started; else all are in this one",
-    )
-    add("--as-described", action="store_true", help="with all the waste of the assessment")
     add(
         "--with",
         dest="changes",
         metavar="CHANGES",
         help=f"as described but for these: {', '.join(Memory.names())}",
     )
-    add("--seed", type=int, default=default.seed)
-    add("--device", default="auto", help="cpu, cuda, or auto: a device where there is one")
-    add("--quiet", action="store_true", help="no progress on standard error")
     group = parser.add_argument_group("profiling, instead of training")
     add = group.add_argument
     add("--headless", action="store_true", help="no window: always so")
@@ -78,35 +56,38 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--profile-frames", type=int, metavar="N", help="frames to profile (1000)")
     add("--memory-snapshot-interval", type=int, default=100, metavar="N", help="frames (100)")
     add("--output", type=Path, default=Path(), metavar="DIR", help="folder of the reports")
+    if profiling(parser.parse_args(argv)):
+        parser.set_defaults(n_envs=1, profile_frames=1000)
     return parser.parse_args(argv)
+
+
+def profiling(options: argparse.Namespace) -> bool:
+    """Whether a command line asks for a profile and not for a training."""
+    return bool(options.profile_memory or options.profile_frames is not None)
 
 
 def config_of(options: argparse.Namespace) -> EnvironmentConfig:
     """The environment that a command line asks for."""
     if options.changes is not None and not options.as_described:
         raise UsageError("--with names changes to what was described: add --as-described")
-    profiling = options.profile_memory or options.profile_frames is not None
-    make = EnvironmentConfig.for_parallel_training
-    if options.as_described:
-        make = EnvironmentConfig.as_described
-    config = make(
-        levels=tuple(options.level or EnvironmentConfig().levels),
-        max_steps=options.max_steps,
-        entities=options.entities,
-    )
+    fitted, described = EnvironmentConfig.for_parallel_training, EnvironmentConfig.as_described
     changes: dict[str, object] = {}
     if options.changes is not None:
         changes["memory"] = Memory.only(*filter(None, options.changes.split(",")))
     if options.graphs:
-        carried = options.as_described or profiling
+        carried = options.as_described or profiling(options)
         changes["graphs"] = "arrays" if carried else "number"
-    from dataclasses import replace
-
+    config = (described if options.as_described else fitted)(
+        levels=tuple(options.level or EnvironmentConfig().levels),
+        max_steps=options.max_steps,
+        entities=options.entities,
+        **changes,
+    )
     from memfit.systems.ninja.level import load
 
     for name in config.levels:
         load(name)  # what is wrong with a level is said before anything is built
-    return replace(config, **changes)  # type: ignore[arg-type]
+    return config
 
 
 def run_profile(options: argparse.Namespace) -> int:
@@ -116,8 +97,8 @@ def run_profile(options: argparse.Namespace) -> int:
 
     written = profile(
         config,
-        n_envs=1 if options.n_envs is None else options.n_envs,
-        frames=1000 if options.profile_frames is None else options.profile_frames,
+        n_envs=options.n_envs,
+        frames=options.profile_frames,
         interval=options.memory_snapshot_interval,
         memory=options.profile_memory,
         output=options.output,
@@ -133,17 +114,8 @@ def run_profile(options: argparse.Namespace) -> int:
 
 def run_training(options: argparse.Namespace) -> int:
     """Train, and print a line a rollout and what it took at the end."""
-    settings = Training(
-        env=config_of(options),
-        n_envs=Training().n_envs if options.n_envs is None else options.n_envs,
-        steps=options.steps,
-        n_steps=options.n_steps,
-        batch_size=options.batch_size,
-        epochs=options.epochs,
-        learning_rate=options.learning_rate,
-        seed=options.seed,
-        device=device_of(options.device),
-        start_method=options.workers,
+    settings = settings_from(
+        Training, options, env=config_of(options), device=device_of(options.device)
     )
     from memfit.systems.ninja.training import train
 
@@ -163,7 +135,7 @@ def run_training(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         say(f"stopped after {done:,} of {settings.steps:,} steps")
         code = 130
-    whose = "this process" if options.workers else "the process"
+    whose = "this process" if settings.start_method else "the process"
     say(f"peak of {whose} {format_bytes(peak_bytes())} with {settings.n_envs:,} environments")
     return code
 
@@ -171,8 +143,7 @@ def run_training(options: argparse.Namespace) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; its exit code."""
     options = arguments(argv)
-    profiling = options.profile_memory or options.profile_frames is not None
-    return ended(lambda: run_profile(options) if profiling else run_training(options))
+    return ended(run_profile if profiling(options) else run_training, options)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,7 @@ VARIANTS = (
         name="as described",
         spec="ninja.toml",
         knob="n_envs",
-        options=(
-            *("--n-envs", "{value}", "--as-described"),
-            *("--steps", "1024", "--epochs", "1", "--quiet"),
-        ),
+        options="--n-envs {value} --as-described --steps 1024 --epochs 1 --quiet",
         values=(2, 8),
     ),
     DemoVariant(
@@ -20,7 +17,7 @@ VARIANTS = (
         spec="ninja-fit.toml",
         knob="n_envs",
         # Two rollouts of the larger one: malloc keeps what the first update has freed.
-        options=("--n-envs", "{value}", "--steps", "4096", "--epochs", "1", "--quiet"),
+        options="--n-envs {value} --steps 4096 --epochs 1 --quiet",
         values=(8, 32),
     ),
 )

@@ -11,7 +11,7 @@ from math import floor
 
 import numpy as np
 
-from memfit.systems.ninja.headless import pygame
+from memfit.systems.headless import pygame
 from memfit.systems.ninja.level import Level
 from memfit.systems.ninja.sizes import HEIGHT, SHRINK, TILE, VIEW, WIDTH, Array
 from memfit.systems.ninja.world import ARMED, World
@@ -113,10 +113,8 @@ def draw_background(level: Level) -> pygame.Surface:
     return surface
 
 
-@cache
-def shared_background(level: Level) -> pygame.Surface:
-    """A level's background in colour, the same for all environments of a process."""
-    return draw_background(level)
+# A level's background in colour, the same for all environments of a process.
+shared_background = cache(draw_background)
 
 
 def cast(world: World) -> list[tuple[str, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, SupportsInt, cast
 
 import gymnasium as gym
@@ -9,7 +10,6 @@ import numpy as np
 from gymnasium import spaces
 
 from memfit.systems.ninja.drawing import animation, draw_background, picture, shared_background
-from memfit.systems.ninja.features import game_state
 from memfit.systems.ninja.fields import build_fields, reachability
 from memfit.systems.ninja.full_frame import FullFrame
 from memfit.systems.ninja.graph import GRAPH, DescribedGraph
@@ -29,9 +29,7 @@ from memfit.systems.ninja.sizes import (
     Array,
     Observation,
 )
-from memfit.systems.ninja.world import World, mine_features
-
-_spaces: dict[object, spaces.Dict] = {}
+from memfit.systems.ninja.world import World, game_state, mine_features
 
 
 def observation_space(config: EnvironmentConfig) -> spaces.Dict:
@@ -60,18 +58,8 @@ def observation_space(config: EnvironmentConfig) -> spaces.Dict:
     return spaces.Dict(parts)
 
 
-def shared_space(config: EnvironmentConfig) -> spaces.Dict:
-    """One space for all environments that observe the same."""
-    key = (
-        config.entities,
-        config.reachability,
-        config.graphs,
-        len(config.levels),
-        config.memory.float32_state,
-    )
-    if key not in _spaces:
-        _spaces[key] = observation_space(config)
-    return _spaces[key]
+# One space for all environments of a configuration.
+shared_space = cache(observation_space)
 
 
 class _Stage:

@@ -7,10 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from memfit.systems.ninja.level import Level, centre
+from memfit.systems.ninja.level import FAR, Level, centre, flood
 from memfit.systems.ninja.sizes import CELL, CELLS, REACHABILITY, TILE, Array
-
-FAR = 32_000  # of a cell to which there is no way
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,29 +37,8 @@ def open_cells(level: Level) -> Array:
 
 def roomy_cells(level: Level) -> Array:
     """Which cells the middle of the ninja can be in: no wall within a cell of them."""
-    free = np.pad(open_cells(level), 1)
-    roomy = np.ones(CELLS, np.bool_)
-    for column in range(3):
-        for row in range(3):
-            roomy &= free[column : column + CELLS[0], row : row + CELLS[1]]
-    return roomy
-
-
-def flood(free: Array, start: tuple[int, int]) -> Array:
-    """The distance of every free cell from one, side by side, in waves."""
-    distance = np.full(CELLS, FAR, np.int16)
-    distance[start] = 0
-    wave = np.zeros((CELLS[0] + 2, CELLS[1] + 2), np.bool_)
-    wave[start[0] + 1, start[1] + 1] = True
-    steps = 0
-    while True:
-        steps += 1
-        near = wave[:-2, 1:-1] | wave[2:, 1:-1] | wave[1:-1, :-2] | wave[1:-1, 2:]
-        near &= free & (distance == FAR)
-        if not near.any():
-            return distance
-        distance[near] = steps
-        wave[1:-1, 1:-1] = near
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(open_cells(level), 1), (3, 3))
+    return np.asarray(around.all(axis=(2, 3)))
 
 
 def build_fields(level: Level) -> Fields:

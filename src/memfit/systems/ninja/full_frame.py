@@ -6,8 +6,8 @@ from math import floor
 
 import numpy as np
 
+from memfit.systems.headless import pygame
 from memfit.systems.ninja.drawing import draw_scene, grey_of, shrink
-from memfit.systems.ninja.headless import pygame
 from memfit.systems.ninja.settings import Memory
 from memfit.systems.ninja.sizes import FRAME, HEIGHT, WIDTH, Array
 from memfit.systems.ninja.world import World

@@ -1,12 +1,12 @@
-"""Levels: drawn as text, read with one clear message where something is wrong."""
+"""Levels: drawn as text and read with one clear message if something is wrong, or generated."""
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
+from random import Random
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from memfit.systems.ninja.sizes import COLUMNS, MINES, ROWS, TILE, Array
 WALL, OPEN, START, SWITCH, EXIT, MINE, TOGGLE = "#", ".", "@", "S", "E", "*", "o"
 LEGEND = "# wall, . open, @ start, S switch, E exit, * mine, o mine that arms once it is touched"
 _TEXT = ".txt"
+FAR = 32_000  # of a cell to which there is no way
+STOREY = 4  # rows of a generated storey: its floor, and three rows of air
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +43,7 @@ class Level:
     def solid(self) -> Array:
         """Which tiles are walls, the border included: 44 x 25, by column and row."""
         walls = np.ones((COLUMNS + 2, ROWS + 2), np.bool_)
-        for row, line in enumerate(self.rows):
-            for column, sign in enumerate(line):
-                walls[column + 1, row + 1] = sign == WALL
+        walls[1:-1, 1:-1] = np.array([list(row) for row in self.rows]).T == WALL
         walls.flags.writeable = False
         return walls
 
@@ -71,8 +71,6 @@ def load(name: str) -> Level:
         file = resources.files("memfit.systems.ninja") / "levels" / f"{name}{_TEXT}"
         return parse(file.read_text(encoding="utf-8"), name=name)
     if name.startswith("generated:"):
-        from memfit.systems.ninja.generator import generate
-
         seed = name.removeprefix("generated:")
         if not (seed.isascii() and seed.isdigit()):
             raise UsageError(f"{name!r} has no seed: give a level such as generated:7")
@@ -139,20 +137,62 @@ def parse(text: str, *, name: str) -> Level:
         exit=found[EXIT][0],
         mines=tuple(mines),
     )
-    near = _connected(level)
+    away = flood(~level.solid[1:-1, 1:-1], level.start)
     for tile, words in ((level.switch, "switch"), (level.exit, "exit")):
-        if tile not in near:
+        if away[tile] == FAR:
             raise UsageError(f"level {name}: walls part the {words} from the start. Open a way")
     return level
 
 
-def _connected(level: Level) -> set[tuple[int, int]]:
-    """The tiles to which there is a way from the start, side by side."""
-    seen, edge = {level.start}, deque([level.start])
-    while edge:
-        column, row = edge.popleft()
-        for tile in ((column - 1, row), (column + 1, row), (column, row - 1), (column, row + 1)):
-            if tile not in seen and not level.solid[tile[0] + 1, tile[1] + 1]:
-                seen.add(tile)
-                edge.append(tile)
-    return seen
+def flood(free: Array, start: tuple[int, int]) -> Array:
+    """The distance of every free cell from one, side by side, in waves."""
+    distance = np.full(free.shape, FAR, np.int16)
+    distance[start] = 0
+    wave = np.zeros((free.shape[0] + 2, free.shape[1] + 2), np.bool_)
+    wave[start[0] + 1, start[1] + 1] = True
+    steps = 0
+    while True:
+        steps += 1
+        near = wave[:-2, 1:-1] | wave[2:, 1:-1] | wave[1:-1, :-2] | wave[1:-1, 2:]
+        near &= free & (distance == FAR)
+        if not near.any():
+            return distance
+        distance[near] = steps
+        wave[1:-1, 1:-1] = near
+
+
+def generate(seed: int, *, mines: int = 16) -> Level:
+    """A level of five storeys with gaps and steps, sown with mines; one seed is one level."""
+    mines = min(max(mines, 0), MINES)
+    draw = Random(seed)
+    rows = [[OPEN] * COLUMNS for _ in range(ROWS)]
+    floors = range(STOREY - 1, ROWS, STOREY)
+    for floor in floors:
+        rows[floor] = [WALL] * COLUMNS
+    rows[ROWS - 1] = [WALL] * COLUMNS
+    for floor in floors:
+        for _ in range(draw.randint(2, 3)):
+            gap = draw.randrange(1, COLUMNS - 5)
+            rows[floor][gap : gap + 4] = [OPEN] * 4
+            # A step in the middle of the gap's way: from it the next floor can be jumped to.
+            rows[floor + 2][gap : gap + 2] = [WALL] * 2
+    standing = [
+        (row, column)
+        for row in range(ROWS - 1)
+        for column in range(COLUMNS)
+        if rows[row][column] == OPEN and rows[row + 1][column] == WALL
+    ]
+    draw.shuffle(standing)
+    for sign in (START, SWITCH, EXIT):
+        row, column = standing.pop()
+        rows[row][column] = sign
+    air = [
+        (row, column)
+        for row in range(1, ROWS - 1)
+        for column in range(COLUMNS)
+        if rows[row][column] == OPEN and rows[row - 1][column] == WALL
+    ]
+    draw.shuffle(air)
+    for row, column in air[:mines]:
+        rows[row][column] = draw.choice((MINE, TOGGLE))
+    return parse("\n".join("".join(line) for line in rows), name=f"generated:{seed}")

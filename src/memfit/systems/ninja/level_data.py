@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memfit.dropins import shared
+from memfit.systems.headless import pygame
 from memfit.systems.ninja.drawing import draw_background, grey_of, shrink
 from memfit.systems.ninja.fields import Fields, build_fields
 from memfit.systems.ninja.graph import build_graph
-from memfit.systems.ninja.headless import pygame
 from memfit.systems.ninja.level import Level, parse
 from memfit.systems.ninja.sizes import Array, Observation
 

@@ -20,6 +20,7 @@ import numpy as np
 from memfit.errors import UsageError
 from memfit.systems.ninja.env import NinjaEnv
 from memfit.systems.ninja.settings import EnvironmentConfig
+from memfit.tracking import tree_bytes
 from memfit.units import format_bytes
 
 REPORT, STATS = "memory_profiling_report.txt", "profiling_stats.txt"
@@ -71,11 +72,7 @@ class Readings:
 
 def resident() -> int:
     """This process's proportional set size."""
-    with open("/proc/self/smaps_rollup", encoding="ascii") as file:
-        for line in file:
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    return 0
+    return tree_bytes()
 
 
 def sums_by_line() -> _Sums:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, Self, get_args
+from typing import Literal, Self
 
 from memfit.errors import UsageError
+from memfit.systems.options import check, option
 
 Graphs = Literal["none", "arrays", "number"]
 Entities = Literal["nearest", "all"]
@@ -54,20 +55,16 @@ class EnvironmentConfig:
     """One environment: its levels, what it observes, and how it keeps memory."""
 
     levels: tuple[str, ...] = ("first-steps",)
-    graphs: Graphs = "none"
-    entities: Entities = "nearest"
+    graphs: Graphs = option("none", known=("none", "arrays", "number"))
+    entities: Entities = option("nearest", "mines that are observed", known=("nearest", "all"))
     reachability: bool = True
-    max_steps: int = 300
+    max_steps: int = option(300, "steps of an episode at most", least=1)
     memory: Memory = field(default_factory=Memory.fitted)
 
     def __post_init__(self) -> None:
         if not self.levels:
             raise UsageError("there is no level: give at least one")
-        if self.max_steps < 1:
-            raise UsageError(f"max_steps is {self.max_steps}: give 1 or more")
-        for value, known in ((self.graphs, get_args(Graphs)), (self.entities, get_args(Entities))):
-            if value not in known:
-                raise UsageError(f"{value!r} is not known: give one of {', '.join(known)}")
+        check(self)
 
     @classmethod
     def for_training(cls, **changes: object) -> Self:
@@ -93,32 +90,24 @@ class Training:
     """One training: its environments, and how PPO learns from them."""
 
     env: EnvironmentConfig = field(default_factory=EnvironmentConfig.for_parallel_training)
-    n_envs: int = 8
-    steps: int = 50_000
-    n_steps: int = 64
-    batch_size: int = 64
-    epochs: int = 4
-    learning_rate: float = 5e-4
-    seed: int = 0
+    n_envs: int = option(8, "environments side by side; 1 to profile", least=1, metavar="E")
+    steps: int = option(50_000, "steps of all environments", least=1, metavar="N")
+    n_steps: int = option(64, "steps of a rollout, of each one", least=1)
+    batch_size: int = option(64, "samples of a minibatch", least=1)
+    epochs: int = option(4, "passes over each rollout", least=1)
+    learning_rate: float = option(5e-4, "of Adam", above=0, below=1)
+    seed: int = option(0, "of everything that is drawn at random", least=0, below=2**32)
     device: str = "cpu"
-    start_method: str | None = None  # of worker processes, one an environment; None: no workers
+    start_method: str | None = option(
+        None,
+        "a process for each environment, and how it is started; else all are in this one",
+        flag="workers",
+        choices=("fork", "forkserver", "spawn"),
+    )
 
     def __post_init__(self) -> None:
-        at_least_one = (
-            ("n-envs", self.n_envs),
-            ("steps", self.steps),
-            ("n-steps", self.n_steps),
-            ("batch-size", self.batch_size),
-            ("epochs", self.epochs),
-        )
-        for name, value in at_least_one:
-            if value < 1:
-                raise UsageError(f"--{name} is {value}: give 1 or more")
+        check(self)
         if self.batch_size < 2:
             raise UsageError("a minibatch of 1 has no spread to normalise by: raise --batch-size")
         if self.n_envs * self.n_steps < 2:
             raise UsageError("a rollout of 1 sample is too little: raise --n-envs or --n-steps")
-        if not 0 < self.learning_rate < 1:
-            raise UsageError(f"--learning-rate is {self.learning_rate}: give one such as 5e-4")
-        if not 0 <= self.seed < 2**32:
-            raise UsageError(f"--seed is {self.seed}: give 0 to {2**32 - 1}")

@@ -1,4 +1,4 @@
-"""Training with the PPO of stable-baselines3, and what a policy is worth."""
+"""Training with the PPO of stable-baselines3."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
 from memfit.systems.ninja.env import NinjaEnv
-from memfit.systems.ninja.settings import EnvironmentConfig, Training
+from memfit.systems.ninja.settings import Training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,24 +126,3 @@ class _Told(BaseCallback):
             )
         )
         self.begun = now
-
-
-def returns_of(
-    config: EnvironmentConfig, *, episodes: int, seed: int, model: PPO | None = None
-) -> list[float]:
-    """The returns of a trained policy, or without one of actions drawn at random."""
-    env = NinjaEnv(config)
-    draw = np.random.default_rng(seed)
-    found = []
-    for episode in range(episodes):
-        observation, _ = env.reset(seed=seed + episode)
-        total, over = 0.0, False
-        while not over:
-            action: Any = draw.integers(env.action_space.n)  # type: ignore[attr-defined]
-            if model is not None:
-                action, _ = model.predict(observation, deterministic=False)
-            observation, reward, ended, timeout, _ = env.step(action)
-            total += reward
-            over = ended or timeout
-        found.append(total)
-    return found

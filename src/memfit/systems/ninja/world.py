@@ -1,4 +1,4 @@
-"""One game: the ninja, the mines, the switch and the exit, and what a step earns."""
+"""One game: the ninja, the mines, the switch and the exit, what a step earns, and its numbers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ import numpy as np
 
 from memfit.systems.ninja.fields import Fields, cell_of
 from memfit.systems.ninja.level import Level, centre
-from memfit.systems.ninja.physics import HALF, Ninja
-from memfit.systems.ninja.sizes import MINE_ATTRIBUTES, MINES, TICKS, Array
+from memfit.systems.ninja.physics import FALL, HALF, RUN, Ninja
+from memfit.systems.ninja.sizes import (
+    ACTIONS,
+    GAME_STATE,
+    HEIGHT,
+    MINE_ATTRIBUTES,
+    MINES,
+    TICKS,
+    TILE,
+    WIDTH,
+    Array,
+)
 
 MINE_REACH = HALF + 5
 SWITCH_REACH = HALF + 6
@@ -18,6 +28,7 @@ EXIT_REACH = HALF + 9
 WAY_REWARD, SWITCH_REWARD, EXIT_REWARD, MINE_REWARD, STEP_REWARD = 3.0, 0.5, 1.0, -0.5, -0.005
 
 UNTOUCHED, TOUCHED, ARMED = 0, 1, 2
+_BESIDE = [0, 1, 2, 3, 5, 6, 7, 8]  # of the 3 x 3 tiles around the ninja
 
 
 class World:
@@ -124,3 +135,39 @@ def mine_features(world: World, out: Array) -> None:
     told = np.stack((dx, dy, state == ARMED, far, toggles, touches > 0), axis=1)[order]
     flat = told.reshape(-1)[: len(out) - 1]
     out[1 : 1 + len(flat)] = flat
+
+
+def game_state(world: World, max_steps: int, out: Array) -> None:
+    """Write thirty numbers from -1 to 1: place, motion, goals, time, walls around, last action."""
+    ninja = world.ninja
+    goal = world.exit if world.switched else world.switch
+    out[0] = ninja.x / WIDTH * 2 - 1
+    out[1] = ninja.y / HEIGHT * 2 - 1
+    out[2] = ninja.vx / RUN
+    out[3] = ninja.vy / FALL
+    out[4] = ninja.grounded
+    out[5] = ninja.wall
+    out[6] = min(ninja.airborne / 60, 1.0)
+    out[7] = world.switched
+    out[8] = world.left / max(world.whole, world.left, 1)
+    out[9] = world.steps / max_steps
+    for at, place in ((10, world.switch), (12, world.exit), (14, goal)):
+        out[at] = (place[0] - ninja.x) / WIDTH
+        out[at + 1] = (place[1] - ninja.y) / HEIGHT
+    column, row = int(ninja.x // TILE), int(ninja.y // TILE)
+    out[16:24] = world.solid[column - 1 : column + 2, row - 1 : row + 2].ravel()[_BESIDE]
+    out[24] = world.action / (len(ACTIONS) - 1)
+    out[25] = (ninja.x % TILE - TILE / 2) / (TILE / 2)
+    out[26] = (ninja.y % TILE - TILE / 2) / (TILE / 2)
+    out[27] = _drop(world, column, row)
+    out[28] = world.count > 0
+    out[29] = HALF / TILE
+    assert len(out) == GAME_STATE
+
+
+def _drop(world: World, column: int, row: int) -> float:
+    """How many tiles of air are below, of up to eight."""
+    for deep in range(8):
+        if world.solid[column, row + 1 + deep]:
+            return deep / 8
+    return 1.0

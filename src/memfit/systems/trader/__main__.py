@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from memfit.errors import UsageError
-from memfit.systems.program import Progress, ended, say, say_aside
+from memfit.systems.options import parse, parser_of, settings_from
+from memfit.systems.program import ended, say
 from memfit.systems.trader.settings import DESCRIBED, Settings
 from memfit.units import parse_bytes
 
@@ -39,63 +39,22 @@ MARGIN = 0.1  # of the machine's memory: left free where no limit is given
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    default = Settings()
-    parser = argparse.ArgumentParser(
-        prog="python -m memfit.systems.trader",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("trader", DESCRIPTION, EXAMPLES, DESCRIBED, Settings)
     add = parser.add_argument
-
-    def both(name: str, text: str) -> None:
-        """A setting with one default made to fit, and another as described."""
-        fitted, described = getattr(default, name), DESCRIBED[name]
-        add(f"--{name}", type=int, help=f"{text} ({fitted}; as described {described})")
-
     add("--trials", type=int, default=4, metavar="K", help="trials of the study; 0 or 1: no study")
-    both("threads", "torch's threads")
-    both("workers", "processes that collect; 0: the training's own process does")
-    both("width", "of the two hidden layers of actor and critic")
-    both("batch", "transitions of one gradient step")
     add("--limit", metavar="SIZE", help="memory, such as 2GiB (what the machine has, less 10 %%)")
     add("--side-by-side", type=int, metavar="N", help="at most so many trials at a time")
     add("--max-seconds", type=float, metavar="S", help="end after so many seconds")
-    add("--steps", type=int, default=default.steps, help="transitions of one rollout (4096)")
-    both("iterations", "rollouts, each then learned")
-    both("epochs", "times that each rollout is learned")
-    both("envs", "portfolios of each worker")
-    add("--lookback", type=int, default=default.lookback, help="rows whose features are seen (1)")
-    add("--max-episode", type=int, default=default.max_episode, help="an episode ends here (672)")
-    add("--learning-rate", type=float, default=default.learning_rate)
     add("--prices", type=Path, metavar="FILE", help="your own prices instead of synthetic ones")
-    add("--seed", type=int, default=0)
-    add("--device", default="auto", help="cpu, cuda, or auto: a device where there is one")
-    add("--never-done", action="store_true", help="an env that fails to say done")
-    add("--as-described", action="store_true", help="with all the waste of the assessment")
-    add("--quiet", action="store_true", help="no progress on standard error")
-    return parser.parse_args(argv)
+    return parse(parser, argv, DESCRIBED)
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
     """The settings that a command line asks for."""
-    varying: dict[str, Any] = {**DESCRIBED} if options.as_described else {}
-    for name in DESCRIBED:
-        if getattr(options, name) is not None:
-            varying[name] = getattr(options, name)
-    if options.as_described and varying["envs"] != 1:
+    if options.as_described and options.envs != 1:
         raise UsageError("--as-described has one portfolio a worker: leave out --envs")
-    return Settings(
-        **varying,
-        steps=options.steps,
-        lookback=options.lookback,
-        max_episode=options.max_episode,
-        learning_rate=options.learning_rate,
-        seed=options.seed,
-        device=options.device,
-        never_done=options.never_done,
-        prices=str(options.prices.absolute()) if options.prices else "",
-    )
+    prices = str(options.prices.absolute()) if options.prices else ""
+    return settings_from(Settings, options, prices=prices)
 
 
 def check(options: argparse.Namespace) -> int:
@@ -123,7 +82,7 @@ def tune(settings: Settings, options: argparse.Namespace, limit: int) -> int:
 
     def progress(text: str) -> None:
         if not options.quiet:
-            say_aside(text)
+            say(text, aside=True)
 
     study = Study(
         settings,
@@ -143,33 +102,25 @@ def tune(settings: Settings, options: argparse.Namespace, limit: int) -> int:
     return 0
 
 
-def check_prices(settings: Settings) -> None:
-    """Refuse a file of prices before a process is started for it."""
-    if settings.prices:
-        from memfit.systems.trader.trial import market_for
-
-        market_for(settings)
-
-
 def run(options: argparse.Namespace) -> int:
     """Train once, or tune."""
     limit = check(options)
     settings = settings_of(options)
-    check_prices(settings)
+    if settings.prices:  # refused before a process is started for it
+        from memfit.systems.trader.trial import market_for
+
+        market_for(settings)
     if options.trials > 1 and not options.as_described:
         return tune(settings, options, limit)
     from memfit.systems.trader.once import train
 
-    return train(settings, options, limit, Progress(quiet=options.quiet), say)
+    return train(settings, options, limit)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; its exit code."""
-    options = arguments(argv)
-    return ended(lambda: run(options))
+    return ended(run, arguments(argv))
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    sys.exit(code)
+    sys.exit(main())

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from memfit.model import DemoVariant
 
+OPTIONS = "--steps {value} --trials 0 --workers 0 --iterations 2 --quiet"
 VARIANTS = (
     DemoVariant(
         name="as described",
         spec="trader.toml",
         knob="steps",
-        options=(
-            *("--steps", "{value}", "--as-described", "--trials", "0", "--workers", "0"),
-            *("--iterations", "2", "--epochs", "2", "--quiet"),
-        ),
+        options=f"{OPTIONS} --epochs 2 --as-described",
         values=(4_096, 16_384),
     ),
     DemoVariant(
         name="made to fit",
         spec="trader-fit.toml",
         knob="steps",
-        options=(
-            *("--steps", "{value}", "--trials", "0", "--workers", "0"),
-            *("--iterations", "2", "--epochs", "1", "--quiet"),
-        ),
+        options=f"{OPTIONS} --epochs 1",
         values=(4_096, 65_536),
     ),
 )

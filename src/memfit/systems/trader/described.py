@@ -7,33 +7,27 @@ as a rollout, and a rollout that ends only where the env says done.
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import multiprocessing
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
-from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from memfit.systems.program import Report, uninterrupted
 from memfit.systems.trader import ppo
 from memfit.systems.trader.market import Market
 from memfit.systems.trader.networks import Actor
 from memfit.systems.trader.portfolio import RUNS, Portfolios
-from memfit.systems.trader.rollout import WorkerDied, end_workers
 from memfit.systems.trader.settings import DECAY, DISCOUNT, Settings
-from memfit.tracking.side_by_side import end_with_parent
+from memfit.systems.trader.workers import Workers
 
-Report = Callable[[str, float], None]
 Stop = Callable[[], None]
 SOFT = 0.005  # of the networks that goes into their targets at every update
-_LOOK_SECONDS = 0.1
 
 
 class Explorer:
@@ -99,31 +93,12 @@ class Described:
         self.critic_target = copy.deepcopy(self.learner.critic)
         self.random = torch.Generator().manual_seed(settings.seed + 1)
         self.own = Explorer(settings, market, 0)
-        self.workers: list[tuple[Any, Connection]] = []
-        try:
-            with _without_interrupts():
-                self._start_workers()
-        except BaseException:
-            self.close()
-            raise
-
-    def _start_workers(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        for number in range(self.settings.workers):
-            here, there = context.Pipe()
-            process = context.Process(
-                target=_serve,
-                args=(self.settings, self.market, number, there, os.getpid()),
-                daemon=True,
-            )
-            process.start()
-            there.close()
-            self.workers.append((process, here))
+        with uninterrupted() if settings.workers else nullcontext():
+            self.workers = Workers("spawn", settings.workers, _exploring, settings, market)
 
     def close(self) -> None:
         """End all workers, and wait until they are gone."""
-        end_workers(self.workers)
-        self.workers = []
+        self.workers.close()
 
     def train(self) -> Iterator[ppo.Iteration]:
         """Rollout, then update, until all iterations are done."""
@@ -144,29 +119,16 @@ class Described:
 
     def collect(self) -> tuple[list[dict[str, Any]], list[float]]:
         """One trajectory of each worker, as tensors of this process."""
-        if not self.workers:
+        if self.settings.workers:
+            weights = {n: p.cpu().numpy() for n, p in self.learner.actor.state_dict().items()}
+            found = self.workers.ask(weights, self.check)
+            for each in found:
+                each["columns"] = [torch.from_numpy(column) for column in each["columns"]]
+                each["last"] = torch.from_numpy(each["last"])
+        else:
             actor = copy.deepcopy(self.learner.actor).cpu()
             found = [self.own.explore(actor, self.step)]
-        else:
-            weights = {n: p.cpu().numpy() for n, p in self.learner.actor.state_dict().items()}
-            for _, pipe in self.workers:
-                pipe.send(weights)
-            found = [self._receive(process, pipe) for process, pipe in self.workers]
-        returns = [value for each in found for value in each["returns"]]
-        return found, returns
-
-    def _receive(self, process: Any, pipe: Connection) -> dict[str, Any]:
-        while not pipe.poll():
-            self.check()
-            wait([pipe, process.sentinel], timeout=_LOOK_SECONDS)
-            if not process.is_alive() and not pipe.poll():
-                raise WorkerDied(f"a rollout worker ended by itself ({process.exitcode})")
-        arrays = pipe.recv()
-        return {
-            "columns": [torch.from_numpy(column) for column in arrays["columns"]],
-            "last": torch.from_numpy(arrays["last"]),
-            "returns": arrays["returns"],
-        }
+        return found, [value for each in found for value in each["returns"]]
 
     def update(self, trajectories: list[dict[str, Any]]) -> tuple[float, float]:
         """Gradient steps on samples of the whole trajectory; mean losses."""
@@ -216,42 +178,32 @@ class Described:
             for mine, theirs in zip(target.parameters(), network.parameters(), strict=True):
                 mine.lerp_(theirs, SOFT)
 
+    @torch.no_grad()
     def judge(self) -> float:
         """The mean return of the policy's means on held-out prices, in per cent."""
         from memfit.systems.trader.fitted import mean_return
 
         actor = copy.deepcopy(self.learner.actor).cpu()
-
-        @torch.no_grad()
-        def act(portfolios: Portfolios) -> Any:
-            return torch.tanh(actor(torch.from_numpy(portfolios.states()))).numpy()
-
-        return mean_return(self.market, act, lookback=self.settings.lookback)
-
-
-@contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Processes that are started here ignore Ctrl-C: the training says when it is over."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+        return mean_return(
+            self.market,
+            lambda portfolios: actor(torch.from_numpy(portfolios.states())).tanh().numpy(),
+            lookback=self.settings.lookback,
+        )
 
 
-def _serve(settings: Settings, market: Market, number: int, pipe: Connection, parent: int) -> None:
-    """A worker's life: a trajectory whenever it is sent weights, pickled back as arrays."""
-    end_with_parent(parent)
+def _exploring(
+    settings: Settings, market: Market, number: int
+) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """What a worker does: a trajectory whenever it is sent weights, pickled back as arrays."""
     torch.set_num_threads(settings.threads)
     actor = Actor(settings.state, settings.width)
     explorer = Explorer(replace(settings, device="cpu"), market, number)
-    while True:
-        try:
-            weights = pipe.recv()
-            actor.load_state_dict({n: torch.from_numpy(np.array(w)) for n, w in weights.items()})
-            found = explorer.explore(actor, lambda: None)
-            found["columns"] = [column.numpy() for column in found["columns"]]
-            found["last"] = found["last"].numpy()
-            pipe.send(found)
-        except (EOFError, OSError):
-            return
+
+    def explore(weights: dict[str, Any]) -> dict[str, Any]:
+        actor.load_state_dict({n: torch.from_numpy(np.array(w)) for n, w in weights.items()})
+        found = explorer.explore(actor, lambda: None)
+        found["columns"] = [column.numpy() for column in found["columns"]]
+        found["last"] = found["last"].numpy()
+        return found
+
+    return explore

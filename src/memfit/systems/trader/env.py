@@ -30,6 +30,7 @@ class TraderEnv(gym.Env[Array, Array]):
         seen = ACTIONS * FEATURES * lookback
         high = np.concatenate([np.ones(1 + ACTIONS), np.full(seen, LARGEST)]).astype(np.float32)
         low = np.concatenate([np.zeros(1 + ACTIONS), np.full(seen, -LARGEST)]).astype(np.float32)
+        self._bounds = low, high
         self.observation_space = gym.spaces.Box(low, high, dtype=np.float32)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (ACTIONS,), np.float32)
 
@@ -39,18 +40,10 @@ class TraderEnv(gym.Env[Array, Array]):
         super().reset(seed=seed)
         if seed is not None:
             self._one.random = np.random.default_rng(seed)
-        return np.clip(self._one.reset()[0], self._low, self._high), {}
-
-    @property
-    def _low(self) -> Array:
-        return self.observation_space.low  # type: ignore[attr-defined, no-any-return]
-
-    @property
-    def _high(self) -> Array:
-        return self.observation_space.high  # type: ignore[attr-defined, no-any-return]
+        return np.clip(self._one.reset()[0], *self._bounds), {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         rewards, ends = self._one.step(np.asarray(action)[None])
-        state = np.clip(self._one.states()[0], self._low, self._high)
+        state = np.clip(self._one.states()[0], *self._bounds)
         info = {"value": float(self._one.value[0])}
         return state, float(rewards[0]), bool(ends[0] == DONE), bool(ends[0] == TIME_UP), info

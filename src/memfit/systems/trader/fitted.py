@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from memfit.systems.program import Report
 from memfit.systems.trader import ppo
 from memfit.systems.trader.market import Array, Market
 from memfit.systems.trader.portfolio import Portfolios
 from memfit.systems.trader.rollout import Collector
 from memfit.systems.trader.settings import DECAY, DISCOUNT, EPISODE, Settings
 
-Report = Callable[[str, float], None]
 JUDGED = 64  # episodes of the held-out rows by which a policy is judged
 
 

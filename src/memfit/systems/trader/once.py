@@ -9,13 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from memfit.dropins.settings import give_back_large_blocks
 from memfit.errors import OverLimit
-from memfit.systems.program import device_of
+from memfit.systems.program import Progress, device_of, say
 from memfit.systems.trader import estimate
 from memfit.systems.trader.rollout import Collector
 from memfit.systems.trader.settings import Settings
@@ -23,9 +22,6 @@ from memfit.systems.trader.trial import allow, market_for, out_of_memory
 from memfit.tracking.guard import Guard
 from memfit.tracking.side_by_side import held, tree
 from memfit.units import format_bytes
-
-Say = Callable[[str], None]
-Progress = Callable[[str, float], None]
 
 # What a forked worker comes to hold of its own: measured, and rounded up.
 WORKER = 16 << 20
@@ -75,21 +71,17 @@ class Watch(Guard):
         return held(tree(os.getpid())).private
 
 
-def train(
-    settings: Settings, options: argparse.Namespace, limit: int, progress: Progress, say: Say
-) -> int:
+def train(settings: Settings, options: argparse.Namespace, limit: int) -> int:
     """Train, print a line an iteration and what it took at the end; the exit code."""
     if not options.as_described:
-        return _fitted(settings, options, limit, progress, say)
+        return _fitted(settings, options, limit)
     settings = replace(settings, device=device_of(settings.device))
     if options.trials > 1:
-        return _one_after_another(settings, options, limit, progress, say)
-    return _described(settings, options, limit, progress, say)[0]
+        return _one_after_another(settings, options, limit)
+    return _described(settings, options, limit)[0]
 
 
-def _fitted(
-    settings: Settings, options: argparse.Namespace, limit: int, progress: Progress, say: Say
-) -> int:
+def _fitted(settings: Settings, options: argparse.Namespace, limit: int) -> int:
     give_back_large_blocks()
     market = market_for(settings)
     collector = Collector(settings, market)  # before torch is loaded
@@ -107,8 +99,8 @@ def _fitted(
             )
             return 3
         allow(limit - here.files - collector.buffers.bytes, settings.threads)
-        training = Fitted(settings, market, collector, progress)
-        return _run(training, Watch(limit, options.max_seconds), settings, say)[0]
+        training = Fitted(settings, market, collector, Progress(quiet=options.quiet))
+        return _run(training, Watch(limit, options.max_seconds), settings)[0]
     except (MemoryError, RuntimeError, OSError) as error:
         if not out_of_memory(error):
             raise
@@ -119,21 +111,21 @@ def _fitted(
 
 
 def _described(
-    settings: Settings, options: argparse.Namespace, limit: int, progress: Progress, say: Say
+    settings: Settings, options: argparse.Namespace, limit: int
 ) -> tuple[int, float | None]:
     from memfit.systems.trader.described import Described
 
     market = market_for(settings)
-    watch = Watch(limit, options.max_seconds)
+    watch, progress = Watch(limit, options.max_seconds), Progress(quiet=options.quiet)
     try:
         training = Described(settings, market, progress, watch.step, watch.check)
     except BaseException:
         watch.close()
         raise
-    return _run(training, watch, settings, say)
+    return _run(training, watch, settings)
 
 
-def _run(training: Any, watch: Watch, settings: Settings, say: Say) -> tuple[int, float | None]:
+def _run(training: Any, watch: Watch, settings: Settings) -> tuple[int, float | None]:
     """Go through all iterations; the exit code, and the score where there is one."""
     code, done, cut, score = 0, 0, 0, None
     try:
@@ -152,11 +144,9 @@ def _run(training: Any, watch: Watch, settings: Settings, say: Say) -> tuple[int
             watch.check()
         score = training.judge()
         say(f"on held-out prices: mean return {score:+.2f} %")
-    except TimeUp as ended:
+    except (TimeUp, OverLimit) as ended:
         say(f"{ended}{watch.growth()}")
-    except OverLimit as ended:
-        say(f"{ended}{watch.growth()}")
-        code = ended.exit_code
+        code = ended.exit_code if isinstance(ended, OverLimit) else 0
     except KeyboardInterrupt:
         say(f"stopped after {done} of {settings.iterations} iterations")
         code = 130
@@ -173,9 +163,7 @@ def _people(settings: Settings) -> str:
     return f"{settings.threads} threads, {settings.workers} workers"
 
 
-def _one_after_another(
-    settings: Settings, options: argparse.Namespace, limit: int, progress: Progress, say: Say
-) -> int:
+def _one_after_another(settings: Settings, options: argparse.Namespace, limit: int) -> int:
     """The assessment's study: every trial in this process, and no plan."""
     import optuna
 
@@ -193,7 +181,7 @@ def _one_after_another(
             workers=trial.suggest_int("workers", max(0, settings.workers - 1), settings.workers),
         )
         say(f"trial {number}: width {chosen.width}, batch {chosen.batch}, {_people(chosen)}")
-        code, score = _described(chosen, options, limit, progress, say)
+        code, score = _described(chosen, options, limit)
         if code or score is None:
             return code
         study.tell(trial, score)

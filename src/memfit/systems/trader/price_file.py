@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import csv
-import importlib
-import importlib.util
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -35,14 +32,6 @@ def read_prices(file: Path) -> Array:
             f"{file} cannot be read as {ending[1:]} ({error}): give {_EXPECTED}"
         ) from None
     return _checked(file, names, rows)
-
-
-def write_prices(file: Path, prices: Array, names: Sequence[str] = COINS) -> None:
-    """Write prices as CSV that reads back to the same numbers."""
-    with file.open("w", newline="", encoding="utf-8") as out:
-        writer = csv.writer(out)
-        writer.writerow(names)
-        writer.writerows([repr(float(price)) for price in row] for row in prices)
 
 
 def _csv(file: Path) -> tuple[list[str], Array]:
@@ -76,17 +65,16 @@ def _number(file: Path, line: int, name: str, text: str) -> float:
 
 
 def _parquet(file: Path) -> tuple[list[str], Array]:
-    if importlib.util.find_spec("pyarrow") is None:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ModuleNotFoundError:
         raise MissingExtra(
             f"{file}: Parquet files need pyarrow, which is not installed: pip install pyarrow, or "
             "give the prices as .csv"
-        )
-    # By name, so that types are not asked for where the library is not installed.
-    arrow: Any = importlib.import_module("pyarrow")
-    parquet: Any = importlib.import_module("pyarrow.parquet")
+        ) from None
     try:
         table = parquet.read_table(file)
-    except (arrow.ArrowException, OSError) as error:
+    except (ArrowException, OSError) as error:
         first = str(error).splitlines()[0]
         raise UsageError(f"{file} cannot be read as parquet ({first}): give {_EXPECTED}") from None
     names = [name for name in table.column_names if name.lower() not in _TIMES]

@@ -10,13 +10,10 @@ from __future__ import annotations
 import gc
 import math
 import mmap
-import multiprocessing
-import os
-import signal
 import warnings
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from typing import Any
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,43 +21,35 @@ from memfit.dropins import trim
 from memfit.systems.trader.market import Array, Market
 from memfit.systems.trader.portfolio import RUNS, TIME_UP, Portfolios
 from memfit.systems.trader.settings import ACTIONS, Settings
-from memfit.tracking.side_by_side import end_with_parent
+from memfit.systems.trader.workers import Workers
 
 
 class Buffers:
     """One rollout of all portfolios, and the actor's weights as workers read them."""
 
     def __init__(self, settings: Settings) -> None:
-        steps, count, state, width = (
-            settings.horizon,
-            settings.portfolios,
-            settings.state,
-            settings.width,
-        )
-        shapes: dict[str, tuple[tuple[int, ...], Any]] = {
-            "states": ((steps, count, state), np.float32),
-            "last_states": ((count, state), np.float32),
-            "actions": ((steps, count, ACTIONS), np.float32),
-            "log_probs": ((steps, count), np.float32),
-            "rewards": ((steps, count), np.float32),
-            "ends": ((steps, count), np.uint8),
-            "weights.0": ((width, state), np.float32),
-            "weights.1": ((width,), np.float32),
-            "weights.2": ((width, width), np.float32),
-            "weights.3": ((width,), np.float32),
-            "weights.4": ((ACTIONS, width), np.float32),
-            "weights.5": ((ACTIONS,), np.float32),
-            "log_std": ((ACTIONS,), np.float32),
+        steps, count, state = settings.horizon, settings.portfolios, settings.state
+        shapes: dict[str, tuple[int, ...]] = {
+            "states": (steps, count, state),
+            "last_states": (count, state),
+            "actions": (steps, count, ACTIONS),
+            "log_probs": (steps, count),
+            "rewards": (steps, count),
+            "ends": (steps, count),
+            "log_std": (ACTIONS,),
         }
-        sizes = {name: _aligned(shape, kind) for name, (shape, kind) in shapes.items()}
-        self.bytes = sum(sizes.values())
-        # Shared with the workers by being inherited: it has no name, and goes with the processes.
-        memory = mmap.mmap(-1, self.bytes)
+        sizes = (state, settings.width, settings.width, ACTIONS)
+        for layer, (inputs, outputs) in enumerate(pairwise(sizes)):
+            shapes[f"weights.{2 * layer}"] = (outputs, inputs)
+            shapes[f"weights.{2 * layer + 1}"] = (outputs,)
+        self.bytes = 0
         self._arrays: dict[str, Array] = {}
-        first = 0
-        for name, (shape, kind) in shapes.items():
-            self._arrays[name] = np.frombuffer(memory, kind, math.prod(shape), first).reshape(shape)
-            first += sizes[name]
+        for name, shape in shapes.items():
+            kind = np.dtype(np.uint8 if name == "ends" else np.float32)
+            size = math.prod(shape) * kind.itemsize
+            # Shared with the workers by being inherited: it goes with the processes.
+            self._arrays[name] = np.frombuffer(mmap.mmap(-1, size), kind).reshape(shape)
+            self.bytes += size
 
     def __getitem__(self, name: str) -> Array:
         return self._arrays[name]
@@ -73,25 +62,12 @@ class Buffers:
         return means
 
 
-def _aligned(shape: tuple[int, ...], kind: Any) -> int:
-    size: int = math.prod(shape) * np.dtype(kind).itemsize
-    return -(-size // 64) * 64
-
-
-@dataclass(frozen=True, kw_only=True)
-class Collected:
+class Collected(NamedTuple):
     """The episodes that ended in one rollout."""
 
     episodes: int = 0
     total_return: float = 0.0
     cut: int = 0
-
-    def __add__(self, other: Collected) -> Collected:
-        return Collected(
-            episodes=self.episodes + other.episodes,
-            total_return=self.total_return + other.total_return,
-            cut=self.cut + other.cut,
-        )
 
 
 class Block:
@@ -132,10 +108,10 @@ class Block:
             self.returns += rewards
             over = ends != RUNS
             if over.any():
-                found += Collected(
-                    episodes=int(over.sum()),
-                    total_return=float(self.returns[over].sum()),
-                    cut=int(late.sum()),
+                found = Collected(
+                    episodes=found.episodes + int(over.sum()),
+                    total_return=found.total_return + float(self.returns[over].sum()),
+                    cut=found.cut + int(late.sum()),
                 )
                 self.returns[over] = 0
                 portfolios.reset(over)
@@ -144,40 +120,23 @@ class Block:
         return found
 
 
-class WorkerDied(Exception):
-    """A rollout worker ended before its rollout did."""
-
-
 class Collector:
     """Fills the buffers, by workers or, where there are none, by itself."""
 
     def __init__(self, settings: Settings, market: Market) -> None:
         self.buffers = buffers = Buffers(settings)
         self.own = None if settings.workers else Block(settings, market, buffers, 0)
-        self.workers: list[tuple[Any, Connection]] = []
-        context = multiprocessing.get_context("fork")
         gc.collect()
         gc.freeze()  # a worker that collects garbage would copy what it shares
         trim()
         try:
-            for number in range(settings.workers):
-                here, there = context.Pipe()
-                process = context.Process(
-                    target=_serve,
-                    args=(settings, market, buffers, number, there, os.getpid()),
-                    daemon=True,
-                    name=f"rollout worker {number}",
+            with warnings.catch_warnings():
+                # Python warns of forks beside threads. These workers take no lock that a
+                # thread of this process might hold: they use plain arrays and a pipe.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                self.workers = Workers(
+                    "fork", settings.workers, _collecting, settings, market, buffers
                 )
-                with warnings.catch_warnings():
-                    # Python warns of forks beside threads. These workers take no lock that a
-                    # thread of this process might hold: they use plain arrays and a pipe.
-                    warnings.simplefilter("ignore", DeprecationWarning)
-                    process.start()
-                there.close()
-                self.workers.append((process, here))
-        except BaseException:
-            self.close()
-            raise
         finally:
             gc.unfreeze()
 
@@ -185,52 +144,16 @@ class Collector:
         """One rollout into the buffers."""
         if self.own is not None:
             return self.own.collect()
-        found, name = Collected(), ""
-        try:
-            for process, pipe in self.workers:
-                name = process.name
-                pipe.send("collect")
-            for process, pipe in self.workers:
-                name = process.name
-                wait([pipe, process.sentinel])
-                if not pipe.poll():
-                    raise EOFError
-                found += pipe.recv()
-        except (EOFError, ConnectionError):
-            raise WorkerDied(f"{name} ended before its rollout did") from None
-        return found
+        return Collected(*map(sum, zip(*self.workers.ask("collect"), strict=True)))
 
     def close(self) -> None:
         """End all workers, and wait until they are gone."""
-        end_workers(self.workers)
-        self.workers = []
+        self.workers.close()
 
 
-def end_workers(workers: list[tuple[Any, Connection]]) -> None:
-    """End processes that serve through pipes, and wait until they are gone."""
-    for process, pipe in workers:
-        process.kill()
-        pipe.close()
-    for process, _ in workers:
-        process.join()
-        process.close()
-
-
-def _serve(
-    settings: Settings,
-    market: Market,
-    buffers: Buffers,
-    number: int,
-    pipe: Connection,
-    parent: int,
-) -> None:
-    """A worker's life: one rollout whenever it is asked for."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the training says when it is over
-    end_with_parent(parent)
+def _collecting(
+    settings: Settings, market: Market, buffers: Buffers, number: int
+) -> Callable[[str], Collected]:
+    """What a worker does: one rollout whenever it is asked for."""
     block = Block(settings, market, buffers, number)
-    while True:
-        try:
-            pipe.recv()
-            pipe.send(block.collect())
-        except (EOFError, OSError):
-            return
+    return lambda _: block.collect()

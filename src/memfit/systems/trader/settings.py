@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memfit.errors import UsageError
+from memfit.systems.options import check, option
 
 COINS = ("BTC", "ETH", "SOL", "XRP", "ADA", "DOT", "LTC")
 ACTIONS = len(COINS)
@@ -16,50 +17,41 @@ DISCOUNT = 0.98
 DECAY = 0.95
 
 
+# What the assessment describes; its one env is one portfolio a worker.
+DESCRIBED = {
+    "width": 768,
+    "batch": 4096,
+    "threads": 12,
+    "workers": 3,
+    "epochs": 16,
+    "iterations": 4,
+    "envs": 1,
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """One training: its networks, its rollouts, and what it runs on. Made to fit by default."""
 
-    width: int = 128
-    batch: int = 512
-    threads: int = 2
-    workers: int = 2  # processes that collect; 0 collects in the training's own process
-    steps: int = 4096  # transitions of one rollout, of all workers together
-    iterations: int = 20
-    epochs: int = 4
-    envs: int = 8  # portfolios that each worker holds
-    lookback: int = 1
-    max_episode: int = 4 * EPISODE  # an episode that has not said done by then is ended
-    learning_rate: float = 1e-3
-    seed: int = 0
-    device: str = "cpu"
-    never_done: bool = False
+    width: int = option(128, "of the two hidden layers of actor and critic", least=1)
+    batch: int = option(512, "transitions of one gradient step", least=1)
+    threads: int = option(2, "torch's threads", least=1)
+    workers: int = option(2, "processes that collect; 0: the training's own process does", least=0)
+    steps: int = option(4096, "transitions of one rollout, of all workers together", least=1)
+    iterations: int = option(20, "rollouts, each then learned", least=1)
+    epochs: int = option(4, "times that each rollout is learned", least=1)
+    envs: int = option(8, "portfolios of each worker", least=1)
+    lookback: int = option(1, "rows whose features are seen", least=1)
+    max_episode: int = option(4 * EPISODE, "an episode ends here, said or not", least=1)
+    learning_rate: float = option(1e-3, "of both optimizers", above=0, below=1)
+    seed: int = option(0, "of everything that is drawn at random", least=0)
+    device: str = option("cpu")
+    never_done: bool = option(False, "an env that fails to say done")
     prices: str = ""  # a file; without one, the synthetic market
     rows: int = ROWS
 
     def __post_init__(self) -> None:
-        at_least_one = (
-            ("width", self.width),
-            ("batch", self.batch),
-            ("threads", self.threads),
-            ("steps", self.steps),
-            ("iterations", self.iterations),
-            ("epochs", self.epochs),
-            ("envs", self.envs),
-            ("lookback", self.lookback),
-            ("max-episode", self.max_episode),
-        )
-        for name, value in at_least_one:
-            if value < 1:
-                raise UsageError(f"--{name} is {value}: give 1 or more")
-        if self.workers < 0:
-            raise UsageError(f"--workers is {self.workers}: give 0 or more")
-        if not 0 < self.learning_rate < 1:
-            raise UsageError(
-                f"--learning-rate is {self.learning_rate}: give a number between 0 and 1"
-            )
-        if self.seed < 0:
-            raise UsageError(f"--seed is {self.seed}: give 0 or more")
+        check(self)
         if self.steps < self.portfolios:
             raise UsageError(
                 f"--steps {self.steps} gives the {self.portfolios} portfolios of all workers no "
@@ -80,15 +72,3 @@ class Settings:
     def state(self) -> int:
         """Numbers in one state: cash, holdings, and the features of the last rows."""
         return 1 + ACTIONS + ACTIONS * FEATURES * self.lookback
-
-
-# What the assessment describes; its one env is one portfolio a worker.
-DESCRIBED = {
-    "width": 768,
-    "batch": 4096,
-    "threads": 12,
-    "workers": 3,
-    "epochs": 16,
-    "iterations": 4,
-    "envs": 1,
-}

@@ -16,25 +16,14 @@ high(x) are the two bytes of a word.
 
 from __future__ import annotations
 
-import ast
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from memfit.errors import UsageError
 from memfit.systems.fighter.rom.opcodes import BITS, REGISTERS, RESERVED, TABLE, Instruction
 
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-}
 _FUNCTIONS: dict[str, Callable[[int], int]] = {
     "low": lambda word: word & 0xFF,
     "high": lambda word: word >> 8,
@@ -52,16 +41,15 @@ class Program:
     end: int  # the first address that nothing was put at
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Line:
     """One statement, with the address that it is put at."""
 
     place: str
     words: str
     operands: list[str]
-    scope: str
-    address: int = 0
-    size: int = 0
+    scope: str  # the last label without a dot
+    address: int
 
 
 @dataclass(kw_only=True)
@@ -72,86 +60,71 @@ class Assembler:
     letters: Mapping[str, int] = field(default_factory=dict)
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     symbols: dict[str, int] = field(default_factory=dict)
+    _labels: dict[str, int] | None = None  # those of the first time
 
     def assemble(self, files: Mapping[str, str]) -> Program:
-        """First all addresses, then all bytes."""
-        lines = self._addresses(files)
+        """All lines twice: only the second time it is known where later labels are."""
+        for _ in self._code(files):
+            pass
+        self._labels, self.symbols = self.symbols, {}
         image = bytearray(self.size)
         used = bytearray(self.size)
         end = 0
-        for line in lines:
-            code = self._bytes(line)
-            if line.address + len(code) > self.size:
-                raise _wrong(line, f"is put at ${line.address:04X}, beyond the cartridge's end")
+        for line, code in self._code(files):
             where = slice(line.address, line.address + len(code))
+            if where.stop > self.size:
+                raise _wrong(line, f"is put at ${line.address:04X}, beyond the cartridge's end")
             if any(used[where]):
                 raise _wrong(line, f"is put at ${line.address:04X}, where something is already")
             used[where] = b"\1" * len(code)
             image[where] = code
             end = max(end, where.stop)
-        return Program(image=bytes(image), symbols=dict(self.symbols), end=end)
+        return Program(image=bytes(image), symbols=self.symbols, end=end)
 
-    def _addresses(self, files: Mapping[str, str]) -> list[_Line]:
-        lines: list[_Line] = []
+    def _code(self, files: Mapping[str, str]) -> Iterator[tuple[_Line, bytes]]:
+        """Every line that is put somewhere, with its bytes; the first time they may be wrong."""
         address, scope = 0, ""
         for name, text in files.items():
             for number, raw in enumerate(text.splitlines(), 1):
                 place = f"{name}:{number}"
                 rest = raw.split(";", 1)[0].strip()
                 if match := _CONSTANT.fullmatch(rest):
-                    value = self._number(match[2], scope, place)
+                    value = self._number(match[2], scope, place, self.symbols)
                     self._define(match[1], value, place)
                     continue
                 if match := _LABEL.fullmatch(rest):
                     label, rest = match[1], match[2]
                     scope = scope if label.startswith(".") else label
-                    self._define(_full(label, scope), address, place)
+                    self._define(label.replace(".", f"{scope}__"), address, place)
                 if not rest:
                     continue
                 words, _, arguments = rest.partition(" ")
                 line = _Line(
                     place=place,
                     words=words.lower(),
-                    operands=_split(arguments),
+                    operands=[part.strip() for part in arguments.split(",") if arguments.strip()],
                     scope=scope,
                     address=address,
                 )
                 if line.words == "org":
-                    address = self._number(line.operands[0], scope, place)
+                    address = self._number(line.operands[0], scope, place, self.symbols)
                     continue
-                line.size = self._size(line)
-                address += line.size
-                lines.append(line)
-        return lines
+                code = self._bytes(line)
+                address += len(code)
+                yield line, code
 
     def _define(self, name: str, value: int, place: str) -> None:
         if name in self.symbols:
             raise UsageError(f"{place}: {name} is there twice: rename one")
         self.symbols[name] = value
 
-    def _size(self, line: _Line) -> int:
-        match line.words:
-            case "db":
-                return len(line.operands)
-            case "dw":
-                return 2 * len(line.operands)
-            case "ds":
-                return self._number(line.operands[0], line.scope, line.place)
-            case "text" | "blob":
-                return len(self._bytes(line))
-        return 2 if line.words in BITS else self._instruction(line).size
-
     def _bytes(self, line: _Line) -> bytes:
-        def numbers() -> Sequence[int]:
-            return [self._number(operand, line.scope, line.place) for operand in line.operands]
-
         match line.words:
-            case "db":
-                return b"".join(_fit(value, 1, line) for value in numbers())
-            case "dw":
-                return b"".join(_fit(value, 2, line) for value in numbers())
+            case "db" | "dw":
+                size = 1 if line.words == "db" else 2
+                return b"".join(self._value(operand, size, line) for operand in line.operands)
             case "ds":
-                return bytes(line.size)
+                return bytes(self._number(line.operands[0], line.scope, line.place, self.symbols))
             case "text":
                 return self._text(line)
             case "blob":
@@ -161,18 +134,27 @@ class Assembler:
         if line.words in BITS:
             return self._bit(line)
         instruction = self._instruction(line)
-        given = [o for o in line.operands if o.lower() not in RESERVED]
         if not instruction.immediate:
             return instruction.code
-        value = self._number(given[0].strip("[]"), line.scope, line.place)
+        given = next(o for o in line.operands if o.lower() not in RESERVED).strip("[]")
         if instruction.immediate == "relative":
-            value -= line.address + 2
-            if not -128 <= value < 128:
-                raise _wrong(line, f"is {value} bytes away: use jp")
-            return instruction.code + _fit(value, 1, line)
-        if line.words == "ldh":
-            value &= 0xFF if value >> 8 == 0xFF else 0xFFFF
-        return instruction.code + _fit(value, 1 if instruction.immediate == "byte" else 2, line)
+            given = f"{given} - {line.address + 2}"
+        size = 2 if instruction.immediate == "word" else 1
+        return instruction.code + self._value(given, size, line)
+
+    def _value(self, operand: str, size: int, line: _Line) -> bytes:
+        """An operand as bytes, low byte first; nothing yet where labels are not known."""
+        if self._labels is None:
+            return bytes(size)
+        value = self._number(operand, line.scope, line.place, self._labels)
+        most = 1 << 8 * size
+        if line.words == "ldh" and value >> 8 == 0xFF:
+            value %= most
+        if line.words == "jr" and not -most // 2 <= value < most // 2:
+            raise _wrong(line, f"is {value} bytes away: use jp")
+        if not -most // 2 <= value < most:
+            raise _wrong(line, f"has {value}, which does not go into {size} byte(s)")
+        return (value % most).to_bytes(size, "little")
 
     def _text(self, line: _Line) -> bytes:
         text = ",".join(line.operands).strip('"')
@@ -182,7 +164,7 @@ class Assembler:
         return bytes(self.letters[letter] for letter in text)
 
     def _bit(self, line: _Line) -> bytes:
-        which = self._number(line.operands[0], line.scope, line.place)
+        which = self._number(line.operands[0], line.scope, line.place, self.symbols)
         register = line.operands[1].lower()
         if not 0 <= which < 8 or register not in REGISTERS:
             raise _wrong(line, "needs a bit from 0 to 7 and a register")
@@ -199,44 +181,17 @@ class Assembler:
             raise _wrong(line, "is no instruction of this processor")
         return TABLE[form]
 
-    def _number(self, text: str, scope: str, place: str) -> int:
+    def _number(self, text: str, scope: str, place: str, known: Mapping[str, int]) -> int:
         plain = re.sub(r"\$([0-9A-Fa-f]+)", r"0x\1", text)
         plain = re.sub(r"%([01]+)", r"0b\1", plain)
         plain = re.sub(r"(?<![\w.])\.([A-Za-z_]\w*)", rf"{scope}__\1", plain)
         try:
-            return self._value(ast.parse(plain.strip(), mode="eval").body)
-        except (SyntaxError, KeyError, TypeError):
+            # The source is our own: Python itself is the calculator.
+            return operator.index(eval(plain.strip(), dict(_FUNCTIONS), known))
+        except (SyntaxError, NameError, TypeError):
             raise UsageError(
                 f"{place}: {text.strip()!r} is no number here: define it, or correct it"
             ) from None
-
-    def _value(self, node: ast.expr) -> int:
-        match node:
-            case ast.Constant(value=int(value)):
-                return value
-            case ast.Name(id=name):
-                return self.symbols[name]
-            case ast.UnaryOp(op=ast.USub(), operand=inner):
-                return -self._value(inner)
-            case ast.BinOp(left=left, op=sign, right=right):
-                return _OPERATORS[type(sign)](self._value(left), self._value(right))
-            case ast.Call(func=ast.Name(id=name), args=[inner]):
-                return _FUNCTIONS[name](self._value(inner))
-        raise TypeError
-
-
-def _full(label: str, scope: str) -> str:
-    return f"{scope}__{label[1:]}" if label.startswith(".") else label
-
-
-def _split(arguments: str) -> list[str]:
-    return [part.strip() for part in arguments.split(",")] if arguments.strip() else []
-
-
-def _fit(value: int, size: int, line: _Line) -> bytes:
-    if not -(1 << 8 * size - 1) <= value < 1 << 8 * size:
-        raise _wrong(line, f"has {value}, which does not go into {size} byte(s)")
-    return (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
 
 def _wrong(line: _Line, what: str) -> UsageError:

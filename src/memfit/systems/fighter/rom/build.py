@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from memfit.errors import UsageError
@@ -50,25 +48,14 @@ def checksum(image: bytes | bytearray) -> int:
     return (sum(image) - sum(image[CHECKSUM])) & 0xFFFF
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Write the cartridge, or say whether the one that is there is what the source gives."""
-    parser = argparse.ArgumentParser(
-        prog="python -m memfit.systems.fighter.rom.build", description=__doc__
-    )
-    parser.add_argument("-o", "--output", type=Path, default=CARTRIDGE, metavar="FILE")
-    parser.add_argument("--check", action="store_true", help="write nothing; 1 if it differs")
-    options = parser.parse_args(argv)
+def main() -> int:
+    """Write the cartridge."""
     try:
-        image = build()
-        if options.check:
-            same = options.output.read_bytes() == image
-            sys.stdout.write(f"{options.output.name} {'is' if same else 'is not'} as the source\n")
-            return 0 if same else 1
-        options.output.write_bytes(image)
+        CARTRIDGE.write_bytes(build())
     except (UsageError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
-    sys.stdout.write(f"{options.output.name}: {assemble().end:,} of {SIZE:,} bytes used\n")
+    sys.stdout.write(f"{CARTRIDGE.name}: {assemble().end:,} of {SIZE:,} bytes used\n")
     return 0
 
 

@@ -29,11 +29,6 @@ class Instruction:
     code: bytes
     immediate: Immediate = ""
 
-    @property
-    def size(self) -> int:
-        """Bytes in all."""
-        return len(self.code) + {"": 0, "byte": 1, "word": 2, "relative": 1}[self.immediate]
-
 
 def _table() -> dict[str, Instruction]:
     """All forms; `n` stands for a number and `[n]` for what is at an address."""
@@ -42,8 +37,8 @@ def _table() -> dict[str, Instruction]:
     def put(form: str, *code: int, immediate: Immediate = "") -> None:
         table[form] = Instruction(code=bytes(code), immediate=immediate)
 
-    for form, code in _ALONE.items():
-        put(form, *code)
+    for i, name in enumerate(("rlca", "rrca", "rla", "rra", "daa", "cpl", "scf", "ccf")):
+        put(name, 0x07 + 8 * i)
     for i, register in enumerate(REGISTERS):
         put(f"ld {register},n", 0x06 + 8 * i, immediate="byte")
         put(f"inc {register}", 0x04 + 8 * i)
@@ -74,6 +69,17 @@ def _table() -> dict[str, Instruction]:
         put(f"jp {condition},n", 0xC2 + 8 * i, immediate="word")
         put(f"call {condition},n", 0xC4 + 8 * i, immediate="word")
         put(f"ret {condition}", 0xC0 + 8 * i)
+    put("nop", 0x00)
+    put("stop", 0x10, 0x00)
+    put("halt", 0x76)
+    put("di", 0xF3)
+    put("ei", 0xFB)
+    put("ret", 0xC9)
+    put("reti", 0xD9)
+    put("jp hl", 0xE9)
+    put("ld sp,hl", 0xF9)
+    put("ldh [c],a", 0xE2)
+    put("ldh a,[c]", 0xF2)
     put("jr n", 0x18, immediate="relative")
     put("jp n", 0xC3, immediate="word")
     put("call n", 0xCD, immediate="word")
@@ -85,27 +91,5 @@ def _table() -> dict[str, Instruction]:
     put("add sp,n", 0xE8, immediate="byte")
     return table
 
-
-_ALONE = {
-    "nop": (0x00,),
-    "stop": (0x10, 0x00),
-    "halt": (0x76,),
-    "di": (0xF3,),
-    "ei": (0xFB,),
-    "daa": (0x27,),
-    "cpl": (0x2F,),
-    "scf": (0x37,),
-    "ccf": (0x3F,),
-    "rlca": (0x07,),
-    "rrca": (0x0F,),
-    "rla": (0x17,),
-    "rra": (0x1F,),
-    "ret": (0xC9,),
-    "reti": (0xD9,),
-    "jp hl": (0xE9,),
-    "ld sp,hl": (0xF9,),
-    "ldh [c],a": (0xE2,),
-    "ldh a,[c]": (0xF2,),
-}
 
 TABLE = _table()
