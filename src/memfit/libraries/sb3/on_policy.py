@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from memfit.libraries.driven import state_tensors
+from memfit.libraries.driven import repeat_rows, state_tensors
 from memfit.libraries.sb3.facts import optimizers_of, rollout_arrays
 from memfit.libraries.sb3.training import (
     WINDOW_SECONDS,
@@ -18,7 +18,6 @@ from memfit.libraries.sb3.training import (
     Sb3Training,
     arrays_of,
     marked_call,
-    repeat_rows,
     repeat_windows,
 )
 from memfit.model.busy_clock import BusyClock
