@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from memfit.formulas.array_bytes import sizes
 from memfit.model import NetworkSpec, RunSpec
-from memfit.model.training import Beside, Mark, Sizes, Work
+from memfit.model.training import MINIBATCH, Beside, Mark, Sizes, Work
 
 
 class DrivenTraining:
@@ -128,6 +131,30 @@ def repeat_rows(arrays: Iterable[Any], filled: int, rows: int) -> None:
         for start in range(filled, rows, filled):
             stop = min(start + filled, rows)
             array[start:stop] = array[: stop - start]
+
+
+def few(minibatches: Iterator[Any], work: Work, mark: Mark) -> Iterator[Any]:
+    """The first minibatches, fewer where time runs out; none is held here."""
+    for _ in range(work.minibatches):
+        for minibatch in itertools.islice(minibatches, 1):
+            mark(MINIBATCH)
+            yield minibatch
+            del minibatch
+        if time.perf_counter() > work.deadline:
+            return
+
+
+@contextmanager
+def changed(thing: Any, **values: Any) -> Iterator[None]:
+    """An object that has other attributes for a while."""
+    kept = {name: vars(thing)[name] for name in values if name in vars(thing)}
+    vars(thing).update(values)
+    try:
+        yield
+    finally:
+        for name in values:
+            del vars(thing)[name]
+        vars(thing).update(kept)
 
 
 def versions_of(*names: str) -> dict[str, str]:
