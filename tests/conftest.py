@@ -25,7 +25,10 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 HAS_TORCH = find_spec("torch") is not None
-WITH_TORCH = {"cloudpickle", "gymnasium", "optuna", "pyboy", "pygame", "stable_baselines3", "torch"}
+WITH_TORCH = {
+    *("cloudpickle", "gymnasium", "optuna", "pyboy", "pygame"),
+    *("skrl", "stable_baselines3", "torch"),
+}
 
 
 class BareModule(pytest.Module):

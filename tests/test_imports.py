@@ -76,7 +76,7 @@ def test_files_fit_on_a_few_screens_and_say_what_they_are(file: Path) -> None:
         assert ast.get_docstring(ast.parse(text)), "say in a sentence what this file is for"
 
 
-HEAVY = {"torch", "stable_baselines3", "sb3_contrib", "gymnasium", "jax", "pygame", "rich"}
+HEAVY = {"torch", "stable_baselines3", "sb3_contrib", "skrl", "gymnasium", "jax", "pygame", "rich"}
 
 
 def loaded(code: str) -> set[str]:

@@ -54,8 +54,6 @@ _DEFAULT = ("laptop-8gb", "laptop-16gb", "laptop-24gb", "desktop-32gb", "worksta
 
 # The knobs that people turn first, in this order; then the others, by name.
 _FIRST = ("n_envs", "n_steps", "batch_size", "buffer_size")
-# The length of a run is no setting to enlarge until it fits.
-_NEVER = frozenset({"total_timesteps", "n_epochs"})
 
 _SEARCH_END = 2**40
 
@@ -98,7 +96,8 @@ def default_hardware() -> tuple[Hardware, ...]:
 
 def searched_knobs(ledger: Ledger) -> tuple[str, ...]:
     """The settings whose largest value is worth knowing, the best known first."""
-    used = {name for c in ledger.components for name in c.size.knobs} - _NEVER
+    # The length of a run is no setting to enlarge until it fits.
+    used = {name for c in ledger.components for name in c.size.knobs} - {ledger.length}
     first = [name for name in _FIRST if name in used]
     return (*first, *sorted(used.difference(first)))
 

@@ -37,6 +37,8 @@ def error_of(ended: Ended, target: str) -> MemfitError:
                 f"{target}: {answer.reason}. Fix that part of the spec, then plan again",
                 output=output,
             )
+        case Status.UNSUPPORTED:
+            return Unsupported(f"{target}: {answer.reason}", output=output)
         case Status.MISSING_EXTRA:
             return MissingExtra(
                 f"{target} needs {answer.library}, which is not installed for {sys.executable}: "
@@ -61,8 +63,8 @@ def error_of(ended: Ended, target: str) -> MemfitError:
 
 def _never(target: str, output: str) -> NeverLearned:
     return NeverLearned(
-        f"{target} ended without calling learn() of a stable-baselines3 model, which is what a "
-        f"plan stops at: check the script's arguments, {_OR_SPEC}",
+        f"{target} ended without beginning to train with a library that memfit knows, which is "
+        f"what a plan stops at: check the script's arguments, {_OR_SPEC}",
         output=output,
     )
 

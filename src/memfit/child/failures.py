@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from memfit.errors import Unsupported
 from memfit.libraries import extra_of
 from memfit.model.job import Answer, Status
 
@@ -22,6 +23,8 @@ _LIBRARIES = tuple(
 
 def answer_to(error: BaseException, *, surveying: bool = False) -> Answer:
     """The answer for an exception: whose failure it is, and what its author should see."""
+    if isinstance(error, Unsupported):
+        return Answer(status=Status.UNSUPPORTED, reason=str(error))
     if surveying and not is_targets(error):
         return Answer(status=Status.SURVEY_FAILED, output=traceback.format_exc())
     if (missing := missing_extra(error)) is not None:

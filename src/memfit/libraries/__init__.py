@@ -34,8 +34,13 @@ def library_of(name: str) -> Library:
 def likely_library(modules: Iterable[str]) -> Library | None:
     """The library that a program which imports these modules trains with, as far as that tells."""
     tops = {name.partition(".")[0] for name in modules}
-    special = sorted(all_libraries(), key=lambda library: -len(library.imports))
-    return next((library for library in special if tops & set(library.packages)), None)
+    found = [library for library in all_libraries() if tops & set(library.packages)]
+    return max(found, key=lambda library: _told(library, tops), default=None)
+
+
+def _told(library: Library, tops: set[str]) -> tuple[int, int]:
+    """How much speaks for a library: what is imported of it, then how special it is."""
+    return len(tops & set(library.packages)), len(library.imports)
 
 
 def all_roles() -> dict[str, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from memfit.formulas.array_bytes import sizes
-from memfit.model import RunSpec
-from memfit.model.training import Beside, Mark, Sizes, Work
+from memfit.model import NetworkSpec, RunSpec
+from memfit.model.training import MINIBATCH, Beside, Mark, Sizes, Work
 
 
 class DrivenTraining:
@@ -93,6 +96,65 @@ def state_bytes(optimizer: Any) -> int:
 def tensors_of(module: Any) -> list[Any]:
     """A module's parameters and buffers, each once."""
     return list({id(t): t for t in (*module.parameters(), *module.buffers())}.values())
+
+
+def networks_of(
+    tensors: Iterable[Any], optimizers: Iterable[Any], *, trained: str, others: str
+) -> Iterator[NetworkSpec]:
+    """A run's networks: the tensors that its optimizers train, and those that only follow them."""
+    optimizers = list(optimizers)
+    known = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
+    own: list[Any] = []
+    following: list[Any] = []
+    for tensor in tensors:
+        (own if id(tensor) in known else following).append(tensor)
+    yield NetworkSpec(
+        name=trained,
+        parameter_bytes=sum(t.nbytes for t in own),
+        gradient_bytes=sum(t.nbytes for t in own if t.requires_grad),
+        optimizer="+".join(sorted({type(o).__name__ for o in optimizers})),
+        optimizer_bytes=sum(state_bytes(o) for o in optimizers),
+        largest_tensor_bytes=max((t.nbytes for t in own), default=0),
+    )
+    if following:
+        yield NetworkSpec(
+            name=others,
+            parameter_bytes=sum(t.nbytes for t in following),
+            gradient_bytes=0,
+            largest_tensor_bytes=max(t.nbytes for t in following),
+        )
+
+
+def repeat_rows(arrays: Iterable[Any], filled: int, rows: int) -> None:
+    """Write rows `filled` to `rows` with copies of the filled ones: their pages become resident."""
+    for array in arrays:
+        for start in range(filled, rows, filled):
+            stop = min(start + filled, rows)
+            array[start:stop] = array[: stop - start]
+
+
+def few(minibatches: Iterator[Any], work: Work, mark: Mark) -> Iterator[Any]:
+    """The first minibatches, fewer where time runs out; none is held here."""
+    for _ in range(work.minibatches):
+        for minibatch in itertools.islice(minibatches, 1):
+            mark(MINIBATCH)
+            yield minibatch
+            del minibatch
+        if time.perf_counter() > work.deadline:
+            return
+
+
+@contextmanager
+def changed(thing: Any, **values: Any) -> Iterator[None]:
+    """An object that has other attributes for a while."""
+    kept = {name: vars(thing)[name] for name in values if name in vars(thing)}
+    vars(thing).update(values)
+    try:
+        yield
+    finally:
+        for name in values:
+            del vars(thing)[name]
+        vars(thing).update(kept)
 
 
 def versions_of(*names: str) -> dict[str, str]:

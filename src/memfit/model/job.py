@@ -61,6 +61,7 @@ class Status(StrEnum):
     NEVER_LEARNED = "never learned"
     NO_SETTING = "no setting"
     BAD_SPEC = "bad spec"
+    UNSUPPORTED = "unsupported"
     MISSING_EXTRA = "missing extra"
     TARGET_FAILED = "target failed"
     SURVEY_FAILED = "survey failed"

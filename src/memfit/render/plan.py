@@ -93,9 +93,8 @@ def _crossing(plan: Plan) -> Iterator[Block]:
     if plan.crossing is None:
         return
     at, name = plan.crossing, plan.crossing.because
-    fills = any(
-        c.name == name and "total_timesteps" in c.size.knobs for c in plan.ledger.components
-    )
+    ledger = plan.ledger
+    fills = any(c.name == name and ledger.length in c.size.knobs for c in ledger.components)
     why = f"{name} is still filling then" if fills else f"its largest part is {name}"
     text = f"It dies at environment step {at.step:,}, in {at.moment}, because {why}."
     yield Text(text=text, tone=Tone.BAD)

@@ -9,7 +9,7 @@ from typing import Any
 from memfit.formulas import dropin_arrays
 from memfit.formulas.array_bytes import fixed_bytes
 from memfit.formulas.shared_rows import TRAINING
-from memfit.libraries.driven import state_bytes, tensors_of, versions_of
+from memfit.libraries.driven import networks_of, tensors_of, versions_of
 from memfit.model import (
     ArraySpec,
     CallbackSpec,
@@ -233,29 +233,8 @@ def optimizers_of(model: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _networks(model: Any) -> Iterator[NetworkSpec]:
-    optimizers = list(optimizers_of(model))
-    trained = {id(p) for _, o in optimizers for group in o.param_groups for p in group["params"]}
-    own: list[Any] = []
-    targets: list[Any] = []
-    for tensor in tensors_of(model.policy):
-        (own if id(tensor) in trained else targets).append(tensor)
-    state = sum(state_bytes(optimizer) for _, optimizer in optimizers)
-    names = sorted({type(optimizer).__name__ for _, optimizer in optimizers})
-    yield NetworkSpec(
-        name="policy",
-        parameter_bytes=sum(t.nbytes for t in own),
-        gradient_bytes=sum(t.nbytes for t in own if t.requires_grad),
-        optimizer="+".join(names),
-        optimizer_bytes=state,
-        largest_tensor_bytes=max((t.nbytes for t in own), default=0),
-    )
-    if targets:
-        yield NetworkSpec(
-            name="target",
-            parameter_bytes=sum(t.nbytes for t in targets),
-            gradient_bytes=0,
-            largest_tensor_bytes=max(t.nbytes for t in targets),
-        )
+    optimizers = [optimizer for _, optimizer in optimizers_of(model)]
+    return networks_of(tensors_of(model.policy), optimizers, trained="policy", others="target")
 
 
 def is_light(env: Any) -> bool:

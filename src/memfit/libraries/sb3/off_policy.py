@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from memfit.libraries.driven import repeat_rows
 from memfit.libraries.sb3.training import (
     WINDOW_SECONDS,
     WINDOW_STEPS,
     Sb3Training,
     arrays_of,
     marked_call,
-    repeat_rows,
     repeat_windows,
 )
 from memfit.model.busy_clock import BusyClock

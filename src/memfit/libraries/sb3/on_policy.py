@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import itertools
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from memfit.libraries.driven import state_tensors
+from memfit.libraries.driven import few, repeat_rows, state_tensors
 from memfit.libraries.sb3.facts import optimizers_of, rollout_arrays
 from memfit.libraries.sb3.training import (
     WINDOW_SECONDS,
@@ -18,11 +16,10 @@ from memfit.libraries.sb3.training import (
     Sb3Training,
     arrays_of,
     marked_call,
-    repeat_rows,
     repeat_windows,
 )
 from memfit.model.busy_clock import BusyClock
-from memfit.model.training import MINIBATCH, Mark, Work
+from memfit.model.training import Mark, Work
 
 # Recurrent updates depend on how long sequences are: real steps only, which take longer.
 RECURRENT_SECONDS, RECURRENT_REHEARSAL_SECONDS = 0.5, 3.0
@@ -136,7 +133,7 @@ class OnPolicy(Sb3Training):
 
         def get(batch_size: int | None = None) -> Any:
             self.seen.whole_rollout |= batch_size is None
-            return _few(own_get(batch_size), work, mark)
+            return few(own_get(batch_size), work, mark)
 
         def flatten(array: Any) -> Any:
             self.seen.flattened = True
@@ -185,17 +182,6 @@ class OnPolicy(Sb3Training):
             "policy.gradients": [t.grad for t in tensors if t.grad is not None],
             "policy.optimizer": [t for _, o in optimizers_of(self.model) for t in state_tensors(o)],
         }
-
-
-def _few(minibatches: Any, work: Work, mark: Mark) -> Iterator[Any]:
-    """The first minibatches, fewer where time runs out; none is held here."""
-    for _ in range(work.minibatches):
-        for minibatch in itertools.islice(minibatches, 1):
-            mark(MINIBATCH)
-            yield minibatch
-            del minibatch
-        if time.perf_counter() > work.deadline:
-            return
 
 
 def padded_share(episode_starts: Any, batch: int) -> float:

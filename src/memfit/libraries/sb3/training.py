@@ -138,14 +138,6 @@ def arrays_of(buffer: Any, names: Sequence[str]) -> Iterator[Any]:
         yield value[key] if key else value
 
 
-def repeat_rows(arrays: Iterable[Any], filled: int, rows: int) -> None:
-    """Write rows `filled` to `rows` with copies of the filled ones: their pages become resident."""
-    for array in arrays:
-        for start in range(filled, rows, filled):
-            stop = min(start + filled, rows)
-            array[start:stop] = array[: stop - start]
-
-
 def repeat_windows(buffer: Any, filled: int, rows: int) -> None:
     """The same in a buffer of memfit's own, which is written step by step."""
     if hasattr(buffer, "repeat"):
