@@ -22,7 +22,6 @@ from memfit.libraries.sb3.off_policy import OffPolicy
 from memfit.libraries.sb3.on_policy import OnPolicy
 from memfit.libraries.skrl import SkrlTraining
 from memfit.libraries.torch_spec.torch_run import from_run
-from memfit.libraries.torch_spec.training import TorchTraining
 from memfit.model import Readings, RunSpec, Slope
 from memfit.model.job import Job, TargetKind
 from memfit.model.json_loader import from_json, to_json
@@ -54,7 +53,7 @@ def _sb3_dqn(folder: Path) -> Any:
 
 
 def _torch(folder: Path) -> Any:
-    return TorchTraining(from_run(TorchRun(module=torch.nn.Linear(4, 2), batch=(16, 4))))
+    return from_run(TorchRun(module=torch.nn.Linear(4, 2), batch=(16, 4)))
 
 
 # A small training of each library: what a new one adds to be held to all of this.
