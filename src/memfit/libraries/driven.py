@@ -6,69 +6,19 @@ import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from memfit.formulas.array_bytes import sizes
-from memfit.model import NetworkSpec, RunSpec
-from memfit.model.training import MINIBATCH, Beside, Mark, Sizes, Work
+from memfit.model import NetworkSpec
+from memfit.model.training import MINIBATCH, Driven, Mark, Sizes, Work
 
 
-class DrivenTraining:
-    """Defaults of `memfit.model.training.Driven`: no padding, no gathering, nothing beside it."""
-
-    running_its_own = False
-    patience = 1.0
-    recorded_samples = 0
-
-    def facts(self) -> RunSpec:
-        raise NotImplementedError
-
-    def settings(self) -> Mapping[str, int]:
-        return {}
-
-    def identity(self) -> object:
-        return self
-
-    def beside(self) -> Beside:
-        return Beside()
+class DrivenTraining(Driven, Protocol):
+    """A driven training whose sizes follow from its facts."""
 
     def sizes(self, knobs: Mapping[str, int]) -> Sizes:
         spec = self.facts()
         return sizes(spec, {**spec.knobs, **knobs})
-
-    def prepare(self) -> None:
-        return None
-
-    def samples_of(self, work: Work) -> int:
-        return work.batch
-
-    def held_bytes(self, work: Work) -> int:
-        return 0
-
-    def collect(self, work: Work) -> None:
-        return None
-
-    def update(self, work: Work, mark: Mark) -> None:
-        raise NotImplementedError
-
-    def rollout_step(self, samples: int) -> object:
-        return None
-
-    def gather(self, samples: int) -> bool:
-        return False
-
-    def forward(self, samples: int) -> object:
-        raise NotImplementedError
-
-    def padding(self, recorded: int, samples: int) -> float:
-        return 1.0
-
-    def tensors(self) -> Iterable[Any]:
-        raise NotImplementedError
-
-    def drop_gradients(self) -> None:
-        for tensor in self.tensors():
-            tensor.grad = None
 
 
 def state_tensors(optimizer: Any) -> Iterator[Any]:

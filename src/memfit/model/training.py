@@ -8,6 +8,7 @@ one of two ways: a `Driven` one does a part of its own work at sizes of memfit's
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,71 +110,90 @@ class Beside:
 class Training(Protocol):
     """A run's live objects in the child, where it is about to begin to learn."""
 
+    @abstractmethod
     def facts(self) -> RunSpec:
         """The run as it is now: optimizers have their state after a first update."""
 
     def settings(self) -> Mapping[str, int]:
         """The knobs that can be changed from outside, with the values that the run has."""
+        return {}
 
     def identity(self) -> object:
         """The object that a later training of the same run would have too."""
+        return self
 
     def beside(self) -> Beside:
         """Envs, workers, evaluation and saving."""
+        return Beside()
 
 
 @runtime_checkable
 class Driven(Training, Protocol):
     """A training that does a part of its own work at sizes of memfit's choice."""
 
-    running_its_own: bool  # the run's own code is at work: an exception now is the run's
-    patience: float  # how many times longer than others an update may take
-    recorded_samples: int  # the samples at which an update has to be recorded; 0: any will do
+    running_its_own: bool = False  # the run's own code is at work: an exception now is the run's
+    patience: float = 1.0  # how many times longer than others an update may take
+    recorded_samples: int = 0  # the samples at which an update has to be recorded; 0: any will do
 
+    @abstractmethod
     def sizes(self, knobs: Mapping[str, int]) -> Sizes:
         """How large the run is at these knobs."""
 
     def prepare(self) -> None:
         """Do what the run does where it begins to learn, and what its facts depend on."""
+        return
 
     def samples_of(self, work: Work) -> int:
         """How many samples really go through the networks at once in this much work."""
+        return work.batch
 
     def held_bytes(self, work: Work) -> int:
         """What the buffers of this much work hold."""
+        return 0
 
     def collect(self, work: Work) -> None:
         """Fill what an update learns from."""
+        return
 
+    @abstractmethod
     def update(self, work: Work, mark: Mark) -> None:
         """One update by the run's own code; `mark` is told what it does meanwhile."""
 
     def rollout_step(self, samples: int) -> object:
         """One step of a rollout through the networks; returned is what a run keeps of it."""
+        return None
 
     def gather(self, samples: int) -> bool:
         """One minibatch's gathering on the host; False where there is none."""
+        return False
 
+    @abstractmethod
     def forward(self, samples: int) -> object:
         """The forward pass that an update differentiates, on data of no meaning."""
 
     def padding(self, recorded: int, samples: int) -> float:
         """How much more the run pads minibatches of so many samples than the recorded ones."""
+        return 1.0
 
+    @abstractmethod
     def tensors(self) -> Iterable[Any]:
         """What the networks and their optimizers hold from one update to the next."""
 
     def drop_gradients(self) -> None:
         """Release every gradient and what the last update left, as the run's next would."""
+        for tensor in self.tensors():
+            tensor.grad = None
 
 
 @runtime_checkable
 class Observed(Training, Protocol):
     """A training that runs on as it is while it is watched."""
 
+    @abstractmethod
     def marks(self) -> Iterable[tuple[Any, str, str]]:
         """Objects, the names of their methods, and the phase that each call is."""
 
+    @abstractmethod
     def arrays(self) -> Mapping[str, Iterable[Any]]:
         """The arrays and tensors of the run, by the names of their rows."""
 
