@@ -16,8 +16,8 @@ _SMALL_PART = 0.02  # of a tree: what every process shares with all others, such
 def text(path: str | Path) -> str:
     """What a file of the kernel says; nothing where it is gone or not ours."""
     try:
-        with open(path, errors="replace") as file:
-            return file.read()
+        with open(path, "rb", buffering=0) as file:
+            return file.read().decode(errors="replace")
     except OSError:
         return ""
 
