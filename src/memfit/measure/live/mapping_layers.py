@@ -75,12 +75,15 @@ class Layers:
         return f"smaps: {count}"
 
     def _named(self) -> Iterable[Named]:
-        for before, mapping in pairwise([None, *self.maps]):
-            assert mapping is not None
+        for before, mapping, after in zip(
+            [None, *self.maps], self.maps, [*self.maps[1:], None], strict=False
+        ):
             if mapping.path and not mapping.path.startswith("[anon:"):
                 yield self._backed(mapping)
             elif mapping.forbidden:
                 yield "kept address space", Layer.KERNEL, mapping
+            elif after is not None and _is_loaders(mapping, after):
+                yield "ld", Layer.LIBRARIES, mapping
             else:
                 yield from self._nameless(mapping, before)
 
@@ -175,6 +178,16 @@ def shared_name(mapping: Mapping) -> str:
     if not name or name.startswith(("dev/zero", "anon_shmem")):
         return f"anonymous-{mapping.inode}"
     return name
+
+
+def _is_loaders(mapping: Mapping, after: Mapping) -> bool:
+    """Whether the dynamic loader made a mapping: it lies right below libc, or below its own code.
+
+    What the main thread has to itself (TLS) is in the one, what the loader allocates before there
+    is a malloc in the other.
+    """
+    near = mapping.end == after.start and mapping.reserved < _BLOCK and "s" not in mapping.perms
+    return near and (after.path == "[vvar]" or _file(after.path).startswith("libc.so"))
 
 
 def _file(path: str) -> str:
