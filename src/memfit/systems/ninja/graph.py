@@ -92,8 +92,10 @@ def entities(level: Level) -> list[tuple[int, int]]:
 
 
 def _fill_around(features: Array, at: Array, places: Array, walls: Array) -> None:
-    squares = np.lib.stride_tricks.sliding_window_view(walls, (2 * _AROUND + 1,) * 2)
-    features[at, 6:] = squares[places[:, 0], places[:, 1]].reshape(len(at), -1)
+    wide = 2 * _AROUND + 1
+    for across, down in product(range(wide), repeat=2):  # one by one: no copy of all at once
+        seen = walls[places[:, 0] + across, places[:, 1] + down]
+        features[at, 6 + across * wide + down] = seen
 
 
 def _edges(level: Level, types: Array) -> tuple[Array, Array, Array]:
