@@ -93,7 +93,6 @@ specs = st.builds(
     scale=knobs,
     length=words,
     first_update=sizes,
-    versions=st.dictionaries(words, words, max_size=2),
     notes=few(words),
 )
 rehearsals = st.builds(Rehearsed, knobs=knobs, moments=knobs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -64,14 +65,12 @@ def networks_of(
         gradient_bytes=sum(t.nbytes for t in own if t.requires_grad),
         optimizer="+".join(sorted({type(o).__name__ for o in optimizers})),
         optimizer_bytes=sum(state_bytes(o) for o in optimizers),
-        largest_tensor_bytes=max((t.nbytes for t in own), default=0),
     )
     if following:
         yield NetworkSpec(
             name=others,
             parameter_bytes=sum(t.nbytes for t in following),
             gradient_bytes=0,
-            largest_tensor_bytes=max(t.nbytes for t in following),
         )
 
 
@@ -107,12 +106,6 @@ def changed(thing: Any, **values: Any) -> Iterator[None]:
         vars(thing).update(kept)
 
 
-def versions_of(*names: str) -> dict[str, str]:
-    """The versions of Python and of those of some libraries that are loaded."""
-    import sys
-
-    found = {"python": sys.version.split()[0]}
-    for name in names:
-        if name in sys.modules:
-            found[name] = str(getattr(sys.modules[name], "__version__", ""))
-    return found
+def version_of(name: str) -> str:
+    """The version of a library that is loaded."""
+    return str(getattr(sys.modules.get(name), "__version__", ""))

@@ -19,7 +19,7 @@ from memfit.errors import SpecError, Unsupported
 from memfit.formulas.run_rows import Wording, run_rows
 from memfit.formulas.shared_rows import BUILT, TRAINING
 from memfit.libraries import driven
-from memfit.libraries.driven import DrivenTraining, changed, few, tensors_of, versions_of
+from memfit.libraries.driven import DrivenTraining, changed, few, tensors_of, version_of
 from memfit.model import Component, Readings
 from memfit.model.busy_clock import BusyClock
 from memfit.model.job import Job
@@ -148,7 +148,7 @@ class SkrlTraining(DrivenTraining):
         )
         return RunSpec(
             library=NAME,
-            version=versions_of(NAME).get(NAME, ""),
+            version=version_of(NAME),
             algorithm=type(self.agent).__name__,
             policy="+".join(dict.fromkeys(type(model).__name__ for model in self._models())),
             knobs=knobs,
@@ -168,7 +168,6 @@ class SkrlTraining(DrivenTraining):
             first_update="rollouts" if self.on_policy else "learning_starts + 1",
             buffer=type(self.own).__name__,
             device=str(self.agent.device),
-            versions=versions_of(NAME, "torch", "numpy", "gymnasium"),
         )
 
     def _arrays(self) -> Iterator[ArraySpec]:

@@ -59,7 +59,6 @@ class NetworkSpec:
     gradient_bytes: int
     optimizer: str = ""
     optimizer_bytes: int = 0
-    largest_tensor_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,5 +131,4 @@ class RunSpec:
     first_update: int | str = 0
     buffer: str = ""
     device: str = "cpu"
-    versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from typing import Any
 from memfit.formulas import dropin_arrays
 from memfit.formulas.array_bytes import fixed_bytes
 from memfit.formulas.shared_rows import TRAINING
-from memfit.libraries.driven import networks_of, tensors_of, versions_of
+from memfit.libraries.driven import networks_of, tensors_of, version_of
 from memfit.model import (
     ArraySpec,
     CallbackSpec,
@@ -29,7 +29,6 @@ _KNOBS = (
     *("n_steps", "batch_size", "micro_batch_size", "n_epochs"),
     *("buffer_size", "learning_starts", "gradient_steps"),
 )
-_LIBRARIES = ("stable_baselines3", "sb3_contrib", "torch", "numpy", "gymnasium")
 
 
 @dataclass(kw_only=True)
@@ -56,7 +55,7 @@ def read(model: Any, length: int | None, callback: Any, seen: SeenUpdate) -> Run
         knobs[LENGTH] = knobs["buffer_size"]
     return RunSpec(
         library=NAME,
-        version=versions_of("stable_baselines3").get("stable_baselines3", ""),
+        version=version_of("stable_baselines3"),
         algorithm=type(model).__name__,
         policy=type(model.policy).__name__,
         knobs=knobs,
@@ -77,7 +76,6 @@ def read(model: Any, length: int | None, callback: Any, seen: SeenUpdate) -> Run
         first_update="n_steps * n_envs" if on_policy else "learning_starts + 1",
         buffer=type(model.rollout_buffer if on_policy else model.replay_buffer).__name__,
         device=str(model.device),
-        versions=versions_of(*_LIBRARIES),
     )
 
 

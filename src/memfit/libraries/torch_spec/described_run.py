@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from memfit.errors import SpecError, one_line
-from memfit.libraries.driven import versions_of
 from memfit.libraries.torch_spec.networks import Inputs, Network, Tensor
-from memfit.libraries.torch_spec.torch_run import LIBRARIES, input_fact, make_optimizer
+from memfit.libraries.torch_spec.torch_run import input_fact, make_optimizer
 from memfit.libraries.torch_spec.training import TorchTraining
 from memfit.model import ArraySpec, EvidenceKind, Place, RunSpec, UpdateSpec, names_in, parse_size
 
@@ -53,7 +52,6 @@ def from_spec(facts: Mapping[str, Any]) -> TorchTraining:
                 keeps_last_graph=update["keeps_last_graph"],
             ),
             scale=_scale(update, knobs),
-            versions=versions_of(*LIBRARIES),
         ),
         parts,
         joint_loss=update["joint_loss"],

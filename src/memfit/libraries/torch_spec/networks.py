@@ -113,7 +113,6 @@ def network_specs(part: Network, seen: set[int]) -> Iterator[NetworkSpec]:
         gradient_bytes=sum(t.nbytes for t in own if t.requires_grad) if trained else 0,
         optimizer=type(part.optimizer).__name__ if trained else "",
         optimizer_bytes=state_bytes(part.optimizer) if trained else 0,
-        largest_tensor_bytes=max((t.nbytes for t in own), default=0),
     )
     for i, copy in enumerate(part.copies):
         size = sum(t.nbytes for t in (*copy.parameters(), *copy.buffers()))

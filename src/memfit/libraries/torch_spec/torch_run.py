@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from memfit.errors import UsageError
-from memfit.libraries.driven import versions_of
 from memfit.libraries.torch_spec.networks import Inputs, Network, Tensor
 from memfit.libraries.torch_spec.training import TorchTraining
 from memfit.model import ArraySpec, RunSpec, UpdateSpec
 
-LIBRARIES = ("torch", "numpy")
 _HOW = (
     "give a shape such as (256, 1804), a shape and a dtype such as ((256, 1804), 'uint8'), "
     "or several of these in a list or, by argument name, in a dict"
@@ -98,7 +96,6 @@ def from_run(run: TorchRun) -> TorchTraining:
             update=UpdateSpec(batch="batch_size", minibatch="batch_size"),
             scale={"batch_size": inputs.batch},
             device=str(next((p.device for p in run.module.parameters()), "cpu")),
-            versions=versions_of(*LIBRARIES),
         ),
         [
             Network(
