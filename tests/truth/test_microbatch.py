@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from memfit.dropins import MicroBatchPPO
 from memfit.dropins.updates.probe import _asked, measure, resident
 from memfit.dropins.updates.size import UpdateBytes, with_slack
-from memfit.formulas.dropin_arrays import micro_batch_gathered, micro_batch_update
+from tests.truth.dropin_bytes import micro_batch_gathered, micro_batch_update
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(240)]
 

@@ -18,8 +18,8 @@ from memfit.dropins import LightVecEnv, shared
 from memfit.dropins.sharing.data import shared_nbytes
 from memfit.dropins.sharing.find import file_name
 from memfit.dropins.sharing.key import named_digest
-from memfit.formulas.dropin_arrays import shared as shared_size
 from tests.dropins.vecenv_envs import Walk
+from tests.truth.dropin_bytes import shared as shared_size
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(120)]
 

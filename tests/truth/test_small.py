@@ -15,7 +15,7 @@ from gymnasium import spaces
 from stable_baselines3 import PPO
 
 from memfit.dropins import NarrowObservation, StackFrames
-from memfit.formulas.dropin_arrays import frame_strip, held_stacks, narrowed_rollout
+from tests.truth.dropin_bytes import frame_strip, held_stacks, narrowed_rollout
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(240)]
 

@@ -16,10 +16,10 @@ import pytest
 from gymnasium import spaces
 
 from memfit.dropins import LightVecEnv, LightVectorEnv
-from memfit.formulas.dropin_arrays import light_vec_env
 from tests.dropins import vecenv_envs
 from tests.dropins.vecenv_envs import SPACES, walks
 from tests.truth import kernel
+from tests.truth.dropin_bytes import light_vec_env
 
 ROOT = str(Path(__file__).parents[2])
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(180)]

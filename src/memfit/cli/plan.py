@@ -114,14 +114,10 @@ def parse_changes(changes: Sequence[str]) -> dict[str, int]:
     knobs: dict[str, int] = {}
     for change in changes:
         name, equals, value = change.partition("=")
-        name, value = name.strip(), value.strip()
-        try:
-            amount = int(value)
-        except ValueError:
-            amount = 0
-        if not equals or not name.isidentifier() or amount < 1:
+        name, digits = name.strip(), value.strip().replace("_", "")
+        if not equals or not name.isidentifier() or not digits.isdecimal() or not int(digits):
             raise UsageError(
                 f"--set {change}: write a knob and a whole number above zero, such as n_envs=8"
             )
-        knobs[name] = amount
+        knobs[name] = int(digits)
     return knobs

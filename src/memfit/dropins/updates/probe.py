@@ -21,6 +21,7 @@ from memfit.dropins.updates.size import (
     largest_fitting,
 )
 from memfit.errors import Unsupported, UsageError
+from memfit.torch_allocations import torch_allocations
 from memfit.units import format_bytes
 
 
@@ -142,6 +143,10 @@ def _asked(update: Callable[[int], None], samples: int, modules: Iterable[torch.
 
     Twice, since the second pass adds to gradients that are there already.
     """
+    if torch.autograd.profiler._is_profiler_enabled:
+        raise Unsupported(
+            "a limit is measured with torch's profiler, which is in use: give micro_batch_size"
+        )
     for module in modules:
         module.zero_grad(set_to_none=True)
     trim()
@@ -152,7 +157,7 @@ def _asked(update: Callable[[int], None], samples: int, modules: Iterable[torch.
 
     live: dict[int, int] = {}
     total = most = 0
-    for address, change in _changes(twice):
+    for _, address, change, _ in torch_allocations(twice):
         if change > 0:
             live[address] = change
             total += change
@@ -160,29 +165,6 @@ def _asked(update: Callable[[int], None], samples: int, modules: Iterable[torch.
         else:  # what was there before is not of this update
             total -= live.pop(address, 0)
     return most
-
-
-def _changes(step: Callable[[], None]) -> Iterator[tuple[int, int]]:
-    """The address and bytes of every allocation of torch, negative for a release, in order."""
-    from torch.profiler import ProfilerActivity, profile
-
-    if torch.autograd.profiler._is_profiler_enabled:
-        raise Unsupported(
-            "a limit is measured with torch's profiler, which is in use: give micro_batch_size"
-        )
-    with _quiet_stderr():
-        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-            step()
-        events = list(profiler.profiler.kineto_results.experimental_event_tree())
-    found = []
-    while events:
-        event = events.pop()
-        if event.name == "[memory]":
-            found.append((event.start_time_ns, event.extra_fields))
-        else:
-            events.extend(event.children)
-    for _, fields in sorted(found, key=lambda one: one[0]):
-        yield fields.ptr, fields.alloc_size
 
 
 @contextmanager
@@ -199,17 +181,3 @@ def _as_before(modules: list[torch.nn.Module]) -> Iterator[None]:
                 buffer.copy_(value)
         for module in modules:
             module.zero_grad(set_to_none=True)
-
-
-@contextmanager
-def _quiet_stderr() -> Iterator[None]:
-    """The profiler writes notes of its own to file descriptor 2."""
-    saved = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(nowhere)

@@ -181,11 +181,7 @@ def shared_name(mapping: Mapping) -> str:
 
 
 def _is_loaders(mapping: Mapping, after: Mapping) -> bool:
-    """Whether the dynamic loader made a mapping: it lies right below libc, or below its own code.
-
-    What the main thread has to itself (TLS) is in the one, what the loader allocates before there
-    is a malloc in the other.
-    """
+    """Whether the dynamic loader made a mapping: right below libc (TLS), or below its own code."""
     near = mapping.end == after.start and mapping.reserved < _BLOCK and "s" not in mapping.perms
     return near and (after.path == "[vvar]" or _file(after.path).startswith("libc.so"))
 

@@ -7,14 +7,12 @@ line in the batch, and the whole sequence can be stated at full size without run
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from memfit.model.training import FORWARD_DONE, GATHER, GATHERED
+from memfit.torch_allocations import TorchAllocation, torch_allocations
 
 # Allocations of these odd sizes are notes in the sequence, not memory: they say where, between
 # torch's own allocations, the library's numpy copies come and go, and where a piece of work ends.
@@ -64,29 +62,10 @@ def record_twice(work: Callable[[], object]) -> list[AllocationEvent]:
 
 def record(step: Callable[[], object]) -> list[AllocationEvent]:
     """Run a step once and return its allocations in order."""
-    from torch.profiler import ProfilerActivity, profile
-
-    with _quiet_stderr():
-        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-            step()
-        results = profiler.profiler.kineto_results
-        raw = sorted(_collect(results.experimental_event_tree()), key=lambda item: item[0])
-    return _pair(raw)
+    return _pair(torch_allocations(step))
 
 
-def _collect(events: Sequence[Any]) -> Iterator[tuple[int, int, int, str]]:
-    """Time, address, bytes (negative where released) and operator of each allocation."""
-    stack = [("", event) for event in events]
-    while stack:
-        operator, event = stack.pop()
-        if event.name == "[memory]":
-            fields = event.extra_fields
-            yield event.start_time_ns, fields.ptr, fields.alloc_size, operator
-        else:
-            stack.extend((event.name, child) for child in event.children)
-
-
-def _pair(raw: Sequence[tuple[int, int, int, str]]) -> list[AllocationEvent]:
+def _pair(raw: Sequence[TorchAllocation]) -> list[AllocationEvent]:
     live: dict[int, int] = {}
     events: list[AllocationEvent] = []
     count = 0
@@ -98,20 +77,6 @@ def _pair(raw: Sequence[tuple[int, int, int, str]]) -> list[AllocationEvent]:
         else:
             events.append(AllocationEvent(live.pop(pointer, EARLIER), True, -size))
     return events
-
-
-@contextmanager
-def _quiet_stderr() -> Iterator[None]:
-    """The profiler writes notes of its own to file descriptor 2."""
-    saved = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(nowhere)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -237,10 +237,11 @@ class Surveyor:
         return live_peak(Cycle.of(self._recorded_update(probe))) // probe
 
     def _recorded_updates(self, small: int, large: int) -> Sequences:
-        recorded = [self._recorded_update(n) for n in (small, large)]
-        samples = [self.training.samples_of(self._work(n)) for n in (small, large)]
         return Sequences(
-            small=recorded[0], large=recorded[1], small_batch=samples[0], large_batch=samples[1]
+            small=self._recorded_update(small),
+            large=self._recorded_update(large),
+            small_batch=self.training.samples_of(self._work(small)),
+            large_batch=self.training.samples_of(self._work(large)),
         )
 
     def _work(self, samples: int) -> Work:
@@ -254,8 +255,8 @@ class Surveyor:
     def _recorded_rollouts(self, samples: int, traced: Slope | None) -> Sequences:
         small, large = self._recorded_sizes(samples, traced)
         step = self.training.rollout_step
-        recorded = [record_twice(partial(step, n)) for n in (small, large)]
-        return Sequences(small=recorded[0], large=recorded[1], small_batch=small, large_batch=large)
+        first, second = (record_twice(partial(step, n)) for n in (small, large))
+        return Sequences(small=first, large=second, small_batch=small, large_batch=large)
 
     def _gather_bytes(self, small: int, large: int) -> Slope:
         """Host-side bytes of one minibatch's gathering, copies and up-casts included."""
