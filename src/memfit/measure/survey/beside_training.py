@@ -93,11 +93,19 @@ def _growth(evaluate: Callable[[int, float], None]) -> int:
 
 def _save_bytes(save: Callable[[Path, bool], None], scratch: Path) -> int:
     """The spike of one save of the model, replay buffer apart."""
+    return _spike(lambda: save(scratch, False))
+
+
+def _spike(work: Callable[[], None]) -> int:
+    """What a piece of work adds at its peak to this process's own RSS.
+
+    Not to its PSS: a fork that has just ended still shares pages while somebody reads of it.
+    """
     meter = PeakMeter()
-    before = meter.now()
     meter.start()
-    save(scratch, False)
-    return max(0, meter.peak() - before)
+    before = meter.own_peak()
+    work()
+    return max(0, meter.own_peak() - before)
 
 
 def _pickled_copies(scratch: Path) -> int:
@@ -105,11 +113,12 @@ def _pickled_copies(scratch: Path) -> int:
     import numpy as np
 
     array = np.ones((2048, 2048), np.float32)
-    meter = PeakMeter()
-    before = meter.now()
-    meter.start()
     target = scratch / "array.pkl"
-    with target.open("wb") as file:
-        pickle.dump({"array": array}, file, protocol=pickle.HIGHEST_PROTOCOL)
+
+    def dump() -> None:
+        with target.open("wb") as file:
+            pickle.dump({"array": array}, file, protocol=pickle.HIGHEST_PROTOCOL)
+
+    spike = _spike(dump)
     target.unlink()
-    return round((meter.peak() - before) / array.nbytes)
+    return round(spike / array.nbytes)
