@@ -67,9 +67,10 @@ def test_well_known_knobs_come_first_and_the_length_of_a_run_never() -> None:
     assert searched_knobs(ppo_ledger()) == ("n_envs", "n_steps", "batch_size")
     rows = tuple(
         row(name, Kind.BUFFER, knob(name), ("rollout",))
-        for name in ("history", "total_timesteps", "n_epochs", "batch_size", "frame_stack")
+        for name in ("history", "timesteps", "batch_size", "frame_stack")
     )
-    assert searched_knobs(Ledger(components=rows)) == ("batch_size", "frame_stack", "history")
+    ledger = Ledger(components=rows, length="timesteps")
+    assert searched_knobs(ledger) == ("batch_size", "frame_stack", "history")
 
 
 def test_a_card_holds_networks_and_the_minibatch_and_a_context() -> None:

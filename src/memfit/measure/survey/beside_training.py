@@ -36,7 +36,7 @@ def with_beside(readings: Readings, beside: Beside, scratch: Path) -> Readings:
     if beside.evaluate is not None:
         found["evaluate_bytes"] = _growth(beside.evaluate)
     if beside.save is not None:  # the replay buffer apart
-        found["save_bytes"] = max(0, _spike(partial(beside.save, scratch, False)))
+        found["save_bytes"] = _spike(partial(beside.save, scratch, False))
     if beside.saves_replay:
         found["pickled_copies"] = _pickled_copies(scratch)
     return replace(readings, **found)
@@ -109,8 +109,9 @@ def _pickled_copies(scratch: Path) -> int:
 
 
 def _spike(work: Callable[[], None]) -> int:
+    """What work adds to this process's own RSS: a fork that has just ended still shares in PSS."""
     meter = PeakMeter()
-    before = meter.now()
     meter.start()
+    before = meter.own_peak()
     work()
-    return meter.peak() - before
+    return max(0, meter.own_peak() - before)
