@@ -38,6 +38,7 @@ TABLES = [
     table
     for _, table in inspect.getmembers(spec, inspect.isclass)
     if issubclass(table, BaseModel) and table.__module__ == spec.__name__ and table.model_fields
+    if not table.__subclasses__()  # the keys of a base class stand with each of its own
 ]
 
 

@@ -23,8 +23,8 @@ def torch_allocations(step: Callable[[], object]) -> list[TorchAllocation]:
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
             step()
         events = profiler.profiler.kineto_results.experimental_event_tree()
+        stack = [("", event) for event in events]
     found: list[TorchAllocation] = []
-    stack = [("", event) for event in events]
     while stack:
         operator, event = stack.pop()
         if event.name == "[memory]":

@@ -90,7 +90,7 @@ def measured(name: str, samples: int) -> tuple[Any, UpdateBytes]:
     def update(samples: int) -> None:
         indices = np.arange(samples)
         advantages = buffer.to_torch(buffer.advantages[indices].flatten())
-        model._losses(indices, advantages, 0.2, None)[-1].backward()
+        model._losses(indices, advantages, (0.2, None))[0].backward()
 
     took = measure(update, samples, [model.policy], limit=2**50)
     return lambda samples: _asked(update, samples, [model.policy]), took

@@ -13,6 +13,7 @@ from memfit.errors import (
     TargetFailed,
     Unsupported,
 )
+from memfit.libraries import all_libraries
 from memfit.measure.children.sandbox import Ended
 from memfit.model.job import Answer, Status
 
@@ -62,9 +63,10 @@ def error_of(ended: Ended, target: str) -> MemfitError:
 
 
 def _never(target: str, output: str) -> NeverLearned:
+    calls = " or ".join(library.begins for library in all_libraries() if library.begins)
     return NeverLearned(
-        f"{target} ended without beginning to train with a library that memfit knows, which is "
-        f"what a plan stops at: check the script's arguments, {_OR_SPEC}",
+        f"{target} ended without calling {calls}, which is what a plan stops at: "
+        f"check the script's arguments, {_OR_SPEC}",
         output=output,
     )
 

@@ -97,7 +97,6 @@ def plan(
     if per:
         _known_knobs({per: 1}, ledger.knobs)
     findings, advice = run_checks(found.spec, ledger, limit_used.bytes)
-    over = ledger.peak.bytes > limit_used.bytes
     return Plan(
         target=job.target,
         spec=found.spec,
@@ -107,7 +106,7 @@ def plan(
         limit=limit_used,
         method="probe" if probe else "survey",
         capacity=tuple(capacity(ledger, h) for h in hardware),
-        crossing=crossing(ledger, limit_used.bytes) if over else None,
+        crossing=crossing(ledger, limit_used.bytes),
         findings=findings,
         advice=advice,
         notes=(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -86,7 +85,7 @@ def plan(
             "A script's own arguments go after --, as in: memfit plan train.py -- --seed 1"
         )
     limit_bytes = parse_limit(limit)
-    knobs = parse_changes(change or ())
+    knobs = parse_changes(change or [])
     check_timeout(timeout)
     check_output(output)
 
@@ -109,7 +108,7 @@ def plan(
         raise typer.Exit(DOES_NOT_FIT)
 
 
-def parse_changes(changes: Sequence[str]) -> dict[str, int]:
+def parse_changes(changes: list[str]) -> dict[str, int]:
     """`["n_envs=8"]` as `{"n_envs": 8}`; thousands may be set apart by `_`."""
     knobs: dict[str, int] = {}
     for change in changes:

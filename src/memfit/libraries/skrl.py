@@ -45,6 +45,7 @@ class Skrl:
     extra = "skrl"
     packages = ("skrl", "gymnasium")
     imports = ("numpy", "gymnasium", "torch", "skrl.trainers.torch")
+    begins = "train() of a skrl trainer"
     roles: Mapping[str, str] = {"skrl.Agent": "algorithm", "skrl.Wrapper": "wrapper"}
     begun = False
 

@@ -212,6 +212,7 @@ class Library(Protocol):
     extra: str  # of memfit's extras, the one that brings it
     packages: tuple[str, ...]  # what that extra brings: a program that imports these may train so
     imports: tuple[str, ...]  # what a run's process imports before it does anything
+    begins: str  # the call with which a script begins to train, for messages; "" where none does
     roles: Mapping[str, str]  # `package.Class` -> what it is in a training, for the inside view
 
     def hooks(self, stop: Stop, job: Job) -> Iterable[Mapping[str, ModuleHook]]:

@@ -21,8 +21,6 @@ __all__ = ["Tracker", "peak_bytes", "peaks_below", "track", "tree_bytes"]
 def __getattr__(name: str) -> Any:
     if name not in ("Tracker", "track"):
         raise AttributeError(f"memfit.tracking has no {name!r}")
-    from memfit.tracking import (
-        tracker,  # a program that only asks how much it holds records nothing
-    )
+    from memfit.tracking import tracker  # who only asks how much it holds records nothing
 
     return getattr(tracker, name)

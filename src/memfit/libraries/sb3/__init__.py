@@ -24,6 +24,7 @@ class Sb3:
     extra = "sb3"
     packages = ("stable_baselines3", "sb3_contrib", "gymnasium")
     imports = ("numpy", "gymnasium", "torch", "stable_baselines3")
+    begins = "learn() of a stable-baselines3 model"
     roles: Mapping[str, str] = {
         "stable_baselines3.VecEnv": "vector env",
         "stable_baselines3.VecEnvWrapper": "vector wrapper",

@@ -25,6 +25,7 @@ class TorchSpec:
     extra = "torch"
     packages = ("torch", "cloudpickle")
     imports = ("numpy", "torch")
+    begins = ""
     roles: Mapping[str, str] = {}
 
     def hooks(self, stop: Stop, job: Job) -> Iterable[Mapping[str, ModuleHook]]:

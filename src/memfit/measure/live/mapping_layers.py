@@ -75,15 +75,14 @@ class Layers:
         return f"smaps: {count}"
 
     def _named(self) -> Iterable[Named]:
-        for before, mapping, after in zip(
-            [None, *self.maps], self.maps, [*self.maps[1:], None], strict=False
-        ):
+        maps = self.maps
+        for before, mapping, after in zip([None, *maps], maps, [*maps[1:], None], strict=False):
             if mapping.path and not mapping.path.startswith("[anon:"):
                 yield self._backed(mapping)
             elif mapping.forbidden:
                 yield "kept address space", Layer.KERNEL, mapping
             elif after is not None and _is_loaders(mapping, after):
-                yield "ld", Layer.LIBRARIES, mapping
+                yield "ld", Layer.LIBRARIES, mapping  # the dynamic loader's own
             else:
                 yield from self._nameless(mapping, before)
 
