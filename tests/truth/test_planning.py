@@ -55,6 +55,7 @@ def test_few_workers_are_started_however_many_are_asked_for(
     assert rows["workers.private"]["bytes"] % 64 == 0
 
 
+@pytest.mark.slow
 def test_a_filling_replay_goes_over_the_limit_where_the_plan_says(tmp_path: Path) -> None:
     mark = tmp_path / "steps"
     true = kernel.run("dqn_frames.py", str(mark), cwd=tmp_path, mark=mark)

@@ -13,7 +13,10 @@ from tests.truth.test_default import compare
 pytestmark = [pytest.mark.truth, pytest.mark.alone, pytest.mark.timeout(300)]
 
 
-@pytest.mark.parametrize("script", ["skrl_ppo_vector.py", "skrl_sac_pendulum.py"])
+@pytest.mark.parametrize(
+    "script",
+    ["skrl_ppo_vector.py", pytest.param("skrl_sac_pendulum.py", marks=pytest.mark.slow)],
+)
 def test_plans_are_as_near_as_published_and_the_truth_is_within_their_bound(
     script: str, tmp_path: Path
 ) -> None:
