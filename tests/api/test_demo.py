@@ -51,6 +51,7 @@ def test_a_system_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str
     assert "there is no system 'robot': give one of drone, fighter, ninja, trader" in said
 
 
+@pytest.mark.slow
 @pytest.mark.truth
 @pytest.mark.timeout(300)
 def test_a_demonstration_puts_plans_beside_runs(monkeypatch: pytest.MonkeyPatch) -> None:
