@@ -32,6 +32,7 @@ def test_looking_for_them_loads_no_system() -> None:
     assert not loaded(code) & heavy
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(("system", "variant"), VARIANTS, ids=lambda v: getattr(v, "name", v))
 def test_a_variant_is_taken_by_its_program_and_its_spec(system: str, variant: DemoVariant) -> None:
     program = import_module(f"memfit.systems.{system}.__main__")

@@ -11,6 +11,8 @@ from memfit.api.sweep import sweep
 from memfit.model import EvidenceKind, Outcome, Plan
 from memfit.units import MIB
 
+pytestmark = pytest.mark.torch
+
 MODULE = """
 import gymnasium as gym
 import numpy as np
