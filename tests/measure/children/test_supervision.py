@@ -67,6 +67,7 @@ def test_a_spike_that_was_over_before_others_came_is_not_added_to_them(bare: int
     assert abs(seen.peak_bytes - bare - 90 * MIB) < 12 * MIB
 
 
+@pytest.mark.alone
 def test_shared_memory_that_the_main_process_comes_to_read_counts_once(bare: int) -> None:
     seen = peak_of(
         "import os, mmap, time\n"
