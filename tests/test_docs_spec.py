@@ -29,9 +29,9 @@ HEADINGS = {
     spec.Env: "`[env]`",
     spec.Callback: "`[[callback]]`",
     spec.TorchFile: "Top level of a torch spec",
-    spec.Network: "`[[network]]`",
+    spec.NetworkTable: "`[[network]]`",
     spec.LayerFacts: "`layers`",
-    spec.HeldArray: "`[[array]]`",
+    spec.ArrayTable: "`[[array]]`",
     spec.Update: "`[update]`",
 }
 TABLES = [

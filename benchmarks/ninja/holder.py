@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memfit.systems.ninja.env import NinjaEnv
-from memfit.systems.ninja.settings import EnvironmentConfig, Memory, Training
+from memfit.systems.ninja.settings import EnvironmentConfig, Memory, TrainingSettings
 
 STEPS = 6
 
@@ -52,7 +52,7 @@ def in_workers(config: EnvironmentConfig, n_envs: int, method: str) -> dict[str,
 
     from memfit.systems.ninja.training import vec_env
 
-    with vec_env(Training(env=config, n_envs=n_envs, start_method=method)) as env:
+    with vec_env(TrainingSettings(env=config, n_envs=n_envs, start_method=method)) as env:
         env.reset()
         for step in range(STEPS):
             env.step(np.full(n_envs, step % 6))

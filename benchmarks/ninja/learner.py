@@ -14,7 +14,7 @@ import torch
 from stable_baselines3 import PPO
 
 from memfit.systems.ninja.env import NinjaEnv
-from memfit.systems.ninja.settings import EnvironmentConfig, Training
+from memfit.systems.ninja.settings import EnvironmentConfig, TrainingSettings
 from memfit.systems.ninja.training import Rollout, train
 
 LEVEL, MAX_STEPS, STEPS, EPISODES, SEED = "first-steps", 100, 12_288, 100, 0
@@ -24,7 +24,7 @@ def main() -> None:
     """Print the result as JSON."""
     torch.set_num_threads(1)  # the same sums on every machine
     config = EnvironmentConfig.for_parallel_training(levels=(LEVEL,), max_steps=MAX_STEPS)
-    settings = Training(env=config, n_envs=8, steps=STEPS, seed=SEED)
+    settings = TrainingSettings(env=config, n_envs=8, steps=STEPS, seed=SEED)
     rollouts: list[dict[str, float | None]] = []
 
     def told(rollout: Rollout) -> None:

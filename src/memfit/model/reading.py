@@ -79,7 +79,6 @@ class Readings:
     assumed: bool = False
     activations: Slope | None = None
     live: Slope = NO_SLOPE
-    gather: Slope = NO_SLOPE
     graph: Slope = NO_SLOPE
     growth: Mapping[str, Slope] = field(default_factory=dict)
     growth_spread: Mapping[str, int] = field(default_factory=dict)

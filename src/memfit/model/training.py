@@ -24,7 +24,8 @@ ModuleHook = Callable[[ModuleType], None]
 Mark = Callable[[str], None]
 
 # What a driven update notes between its allocations, by these words.
-GATHER, GATHERED, MINIBATCH, FORWARD_DONE = "gather", "gathered", "minibatch", "forward done"
+MINIBATCH, FORWARD_DONE = "minibatch", "forward done"
+FEW_STEPS = 4
 
 
 class SkipTraining(Exception):
@@ -66,6 +67,11 @@ class Sizes:
     keeps_last_graph: bool = False
     moment: str = "update"
     arrays: tuple[HeldArray, ...] = ()
+
+    @property
+    def telling_steps(self) -> int:
+        """How many steps of a rollout tell all of it: a few, where nothing of them is kept."""
+        return self.steps if self.records_gradients else min(self.steps, FEW_STEPS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,10 +168,6 @@ class Driven(Training, Protocol):
     def rollout_step(self, samples: int) -> object:
         """One step of a rollout through the networks; returned is what a run keeps of it."""
         return None
-
-    def gather(self, samples: int) -> bool:
-        """One minibatch's gathering on the host; False where there is none."""
-        return False
 
     @abstractmethod
     def forward(self, samples: int) -> object:

@@ -210,7 +210,7 @@ class LayerFacts(BaseModel):
     args: list[Any] = []
 
 
-class Network(Strict):
+class NetworkTable(Strict):
     name: str = Field(pattern=NAME)
     layers: list[LayerFacts] = []
     factory: str = Field(default="", pattern=FACTORY)
@@ -224,7 +224,7 @@ class Network(Strict):
     copies: Annotated[int, Field(ge=0, le=64)] = 0
 
 
-class HeldArray(Strict):
+class ArrayTable(Strict):
     name: str = Field(pattern=NAME)
     shape: list[Expression] = Field(min_length=1, max_length=16)
     dtype: Dtype = "float32"
@@ -252,12 +252,12 @@ class TorchFile(RunFile):
     """A plain torch run."""
 
     knobs: dict[str, Knob] = {}
-    network: list[Network] = Field(min_length=1)
-    array: list[HeldArray] = []
+    network: list[NetworkTable] = Field(min_length=1)
+    array: list[ArrayTable] = []
     update: Update
 
 
-class Described(NamedTuple):
+class FileKind(NamedTuple):
     """How the runs of a library are described, and what has to be installed to build them."""
 
     schema: type[RunFile]
@@ -267,8 +267,8 @@ class Described(NamedTuple):
 
 
 _LIBRARIES = {
-    "stable-baselines3": Described(Sb3File, sb3_problems, "stable_baselines3", "sb3"),
-    "torch": Described(TorchFile, torch_problems, "torch", "torch"),
+    "stable-baselines3": FileKind(Sb3File, sb3_problems, "stable_baselines3", "sb3"),
+    "torch": FileKind(TorchFile, torch_problems, "torch", "torch"),
 }
 
 
@@ -343,7 +343,7 @@ def _check_plain(value: Any, depth: int = 0) -> None:
         _check_plain(one, depth + 1)
 
 
-def _check_head(path: Path, data: Mapping[str, Any]) -> Described:
+def _check_head(path: Path, data: Mapping[str, Any]) -> FileKind:
     schema, library, algorithm = (data.get(name) for name in ("schema", "library", "algorithm"))
     if type(schema) is not int or schema != SCHEMA:
         said = shown(schema) if "schema" in data else "missing"

@@ -7,21 +7,22 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memfit.measure.survey.malloc_replay import Alloc, Free, Moment, Step
+from memfit.measure.survey.malloc_replay import Alloc, Free, IterationEnd, Moment, Step
 from memfit.measure.survey.recorded_allocations import EARLIER, WORK_DONE, AllocationEvent
 from memfit.measure.survey.run_steps import (
-    FEW_STEPS,
+    ALWAYS_MAPPED,
     MOST_STEPS,
     Act,
     Cycle,
     live_peak,
     run_steps,
 )
-from memfit.model.training import FORWARD_DONE, GATHER, GATHERED, HeldArray, Sizes
+from memfit.model.training import FEW_STEPS, FORWARD_DONE, HeldArray, Sizes
 
 
-def made(block: int, size: int, operator: str = "op") -> AllocationEvent:
-    return AllocationEvent(block, False, size, operator=operator)
+def made(block: int, size: int, code: str = "line") -> AllocationEvent:
+    where = ((code, "train.py", 1),)
+    return AllocationEvent(block, False, size, where=where, aligned=code != "numpy")
 
 
 def freed(block: int, size: int = 1) -> AllocationEvent:
@@ -30,7 +31,7 @@ def freed(block: int, size: int = 1) -> AllocationEvent:
 
 def note(block: int, word: str) -> list[AllocationEvent]:
     """A note is an allocation of an odd size, released at once."""
-    return [AllocationEvent(block, False, 1_000_003, word), freed(block, 1_000_003)]
+    return [AllocationEvent(block, False, 1_000_007, word), freed(block, 1_000_007)]
 
 
 # Each time: a tensor that the next time replaces, one that comes and goes, one that stays.
@@ -41,7 +42,8 @@ RECORDED = [
     made(2, 70, "graph"),
     *note(3, WORK_DONE),
     freed(EARLIER, 999),  # of something before the recording
-    *note(4, GATHER),
+    made(4, 30, "numpy"),
+    freed(4, 30),
     made(5, 100, "linear"),
     freed(0, 100),
     made(6, 50, "tanh"),
@@ -56,13 +58,14 @@ RECORDED = [
 def test_a_cycle_is_the_second_of_two() -> None:
     cycle = Cycle.of(RECORDED)
     assert cycle.acts == (
-        Act(4, note=GATHER),
-        Act(5, bytes=100),
+        Act(4, bytes=30),
+        Act(4, free=True),
+        Act(5, bytes=100, aligned=True),
         Act(5, free=True, old=True),
-        Act(6, bytes=50),
+        Act(6, bytes=50, aligned=True),
         Act(7, note=FORWARD_DONE),
         Act(6, free=True),
-        Act(8, bytes=70),
+        Act(8, bytes=70, aligned=True),
     )
     assert cycle.left == (5, 8)
     assert cycle.kept == (8,)
@@ -73,7 +76,7 @@ def test_what_the_first_left_without_a_successor_is_not_released_again() -> None
     """First use: the second time has nothing of that size."""
     events = [made(0, 33), *note(1, WORK_DONE), made(2, 44), freed(0, 33), *note(3, WORK_DONE)]
     cycle = Cycle.of(events)
-    assert cycle.acts == (Act(2, bytes=44),)
+    assert cycle.acts == (Act(2, bytes=44, aligned=True),)
     assert (cycle.left, cycle.kept) == ((2,), (2,))
 
 
@@ -95,10 +98,10 @@ def test_the_live_peak_of_nothing_is_nothing() -> None:
 
 UPDATE = Cycle(
     acts=(
-        Act(0, note=GATHER),
-        Act(1, bytes=10),
-        Act(2, note=GATHERED),
-        Act(3, bytes=20),
+        Act(0, bytes=5),
+        Act(1, bytes=10, aligned=True),
+        Act(0, free=True),
+        Act(3, bytes=20, aligned=True),
         Act(4, note=FORWARD_DONE),
         Act(1, free=True),
         Act(3, free=True, old=True),
@@ -109,7 +112,11 @@ UPDATE = Cycle(
 )
 # A step of a rollout: a graph that stays, and an action that the next step replaces.
 ROLLOUT = Cycle(
-    acts=(Act(0, bytes=8), Act(1, bytes=6), Act(1, free=True, old=True)),
+    acts=(
+        Act(0, bytes=8, aligned=True),
+        Act(1, bytes=6, aligned=True),
+        Act(1, free=True, old=True),
+    ),
     left=(0, 1),
     kept=(0,),
     kept_bytes=8,
@@ -122,9 +129,9 @@ def updated(iteration: int, *, graph: Iterable[Step] = ()) -> list[Step]:
     name = ("update", iteration)
     last: list[Step] = [Free(("update", iteration - 1, 3))] if iteration else []
     return [
-        Alloc((*name, "gather", 1), 5),
+        Alloc((*name, 0), 5),
         Alloc((*name, 1), 10, aligned=True),
-        Free((*name, "gather", 1)),
+        Free((*name, 0)),
         Alloc((*name, 3), 20, aligned=True),
         *graph,
         Free((*name, 1)),
@@ -133,9 +140,9 @@ def updated(iteration: int, *, graph: Iterable[Step] = ()) -> list[Step]:
 
 
 def steps(sizes: Sizes, *, rollout: Cycle | None = None, iterations: int = 2) -> list[Step]:
-    return list(
-        run_steps(sizes=sizes, update=UPDATE, rollout=rollout, gather=5, iterations=iterations)
-    )
+    found = list(run_steps(sizes=sizes, update=UPDATE, rollout=rollout, iterations=iterations))
+    assert found.count(IterationEnd()) == iterations
+    return [step for step in found if step != IterationEnd()]
 
 
 def test_arrays_of_a_rollout_are_copied_and_made_anew() -> None:
@@ -153,6 +160,10 @@ def test_arrays_of_a_rollout_are_copied_and_made_anew() -> None:
         )
     )
     assert found == [
+        Alloc(("first", "observations"), 100),
+        Free(("first", "observations")),
+        Alloc(("first", "rewards"), 30),
+        Free(("first", "rewards")),
         Moment("rollout"),
         Moment("rollout"),
         Alloc(("rows", "observations", 0, 0), 100),
@@ -163,10 +174,10 @@ def test_arrays_of_a_rollout_are_copied_and_made_anew() -> None:
         Moment("update.minibatch"),
         *updated(0),
         Moment("rollout"),
-        Free(("copy", "observations", 0, 0)),
         Alloc(("rows", "observations", 1, 0), 100),
-        Free(("rows", "rewards", 0, 0)),
+        Free(("copy", "observations", 0, 0)),
         Alloc(("rows", "rewards", 1, 0), 30),
+        Free(("rows", "rewards", 0, 0)),
         Moment("update.flatten"),
         Alloc(("copy", "observations", 1, 0), 100),
         Free(("rows", "observations", 1, 0)),
@@ -174,6 +185,13 @@ def test_arrays_of_a_rollout_are_copied_and_made_anew() -> None:
         *updated(1),
         Moment("rollout"),
     ]
+
+
+def test_a_large_array_of_a_rollout_costs_nothing_before_it_is_filled() -> None:
+    observations = HeldArray(name="observations", bytes=ALWAYS_MAPPED, phases=TRAINING)
+    found = steps(Sizes(unit=1, width=1, collects=True, arrays=(observations,)))
+    old, new = (("rows", "observations", i, 0) for i in (0, 1))
+    assert found.index(Free(old)) < found.index(Alloc(new, ALWAYS_MAPPED))
 
 
 def test_arrays_of_an_update_are_there_before_the_old_ones_go() -> None:
@@ -291,13 +309,11 @@ def recordings(draw: st.DrawFn, fates: tuple[str, ...] = FATES) -> list[Allocati
     work = draw(
         st.lists(st.tuples(st.integers(1, 99), st.sampled_from(fates)), min_size=1, max_size=8)
     )
-    gather, forward = draw(st.integers(0, len(work))), draw(st.integers(0, len(work)))
+    forward = draw(st.integers(0, len(work)))
     events: list[AllocationEvent] = []
     for half in (0, 1):
         first = half * 100
         for i, (size, fate) in enumerate(work):
-            if i == gather:
-                events += [*note(first + 50, GATHER), *note(first + 51, GATHERED)]
             if i == forward:
                 events += note(first + 52, FORWARD_DONE)
             events.append(made(first + i, size, draw(st.sampled_from(("a", f"op{i}")))))
@@ -355,7 +371,6 @@ def test_every_block_is_asked_for_once_and_released_at_most_once(
         sizes=sizes,
         update=Cycle.of(update),
         rollout=Cycle.of(rollout) if rollout else None,
-        gather=5,
         iterations=iterations,
     ):
         if isinstance(step, Alloc):
@@ -374,9 +389,7 @@ def test_the_live_peak_is_that_of_the_run(events: list[AllocationEvent]) -> None
         return
     live: dict[object, int] = {}
     peak = 0
-    for step in run_steps(
-        sizes=Sizes(unit=1, width=1), update=cycle, rollout=None, gather=0, iterations=3
-    ):
+    for step in run_steps(sizes=Sizes(unit=1, width=1), update=cycle, rollout=None, iterations=3):
         if isinstance(step, Alloc):
             live[step.name] = step.bytes
             peak = max(peak, sum(live.values()))

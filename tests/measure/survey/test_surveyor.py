@@ -38,15 +38,20 @@ def surveyed(training: Torch, *, stopped: int = 0) -> Readings:
     return Surveyor(training, stopped=stopped, knobs=spec.knobs, larger=larger).run()
 
 
+def near(slope: Slope, fixed: int, per_unit: int) -> bool:
+    """Tensors to the byte, and beside them the few small objects that torch has with each."""
+    return slope.per_unit == per_unit and fixed <= slope.fixed <= fixed + 4096
+
+
 def test_readings_of_an_update_whose_bytes_are_known() -> None:
     training = Torch(spec_of())
     readings = surveyed(training, stopped=123)
     assert readings.stopped == 123
     assert readings.unit == 256
-    assert readings.live == Slope(fixed=FIXED_BYTES, per_unit=2 * SAMPLE_BYTES)
+    assert near(readings.live, FIXED_BYTES, 2 * SAMPLE_BYTES)
     assert readings.activations == Slope(fixed=0, per_unit=SAMPLE_BYTES)
-    assert readings.matched_share == 1
-    assert (readings.gather, readings.graph) == (NO_SLOPE, NO_SLOPE)
+    assert readings.matched_share > 0.999
+    assert readings.graph == NO_SLOPE
     assert not readings.assumed and not readings.notes
     assert set(readings.growth) == set(readings.growth_spread) == {"update"}
 
@@ -92,7 +97,7 @@ def test_a_rollout_that_records_gradients_keeps_its_steps() -> None:
         records_gradients=True,
     )
     readings = surveyed(Torch(spec))
-    assert readings.graph == Slope(fixed=0, per_unit=SAMPLE_BYTES)
+    assert near(readings.graph, 0, SAMPLE_BYTES)
     assert readings.unit == 4800
     assert set(readings.growth) == {"rollout", "update"}
     # After three steps, all of what they keep is there.
@@ -100,18 +105,10 @@ def test_a_rollout_that_records_gradients_keeps_its_steps() -> None:
     assert kept <= readings.growth["rollout"].at(4800) < 1.4 * kept
 
 
-def test_gathering_is_a_line_in_the_samples() -> None:
-    training = Torch(spec_of(batch_size=64))
-    training.gathers = 1000
-    readings = surveyed(training)
-    assert readings.gather.per_unit == pytest.approx(1000, abs=20)
-    assert readings.gather.at(64) == pytest.approx(64_000, abs=4_000)
-
-
 def test_padding_makes_minibatches_wider() -> None:
     training = Torch(spec_of(batch_size=64))
     training.padded = 1.5
-    assert surveyed(training).live == Slope(fixed=FIXED_BYTES, per_unit=3 * SAMPLE_BYTES)
+    assert near(surveyed(training).live, FIXED_BYTES, 3 * SAMPLE_BYTES)
 
 
 def test_the_library_may_ask_for_the_size_at_which_updates_are_recorded() -> None:
@@ -172,7 +169,7 @@ def test_what_cannot_be_traced_is_recorded_all_the_same() -> None:
     training.traceable = False
     readings = surveyed(training)
     assert readings.activations is None and not readings.assumed
-    assert readings.live == Slope(fixed=FIXED_BYTES, per_unit=2 * SAMPLE_BYTES)
+    assert near(readings.live, FIXED_BYTES, 2 * SAMPLE_BYTES)
 
 
 def test_the_first_update_may_show_another_unit() -> None:

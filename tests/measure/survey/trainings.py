@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from memfit.libraries.driven import DrivenTraining
 from memfit.model import RunSpec, UpdateSpec
 from memfit.model.training import MINIBATCH, Beside, Mark, Work
@@ -46,7 +44,6 @@ class Torch(DrivenTraining):
         self.most = most
         self.traceable = True
         self.padded = 1.0
-        self.gathers = 0  # bytes a sample
         self.held = 0
         self.stays: Any = None
         self.batches: list[int] = []
@@ -76,11 +73,6 @@ class Torch(DrivenTraining):
         import torch
 
         return torch.ones(samples, FEATURES)
-
-    def gather(self, samples: int) -> bool:
-        if self.gathers:
-            np.ones(samples * self.gathers, np.uint8)
-        return bool(self.gathers)
 
     def forward(self, samples: int) -> object:
         import torch

@@ -39,7 +39,7 @@ from memfit.systems.fighter.env import FighterEnv
 from memfit.systems.fighter.fitted import BUFFERS, light_env
 from memfit.systems.fighter.rom.build import CARTRIDGE
 from memfit.systems.fighter.settings import EP_LENGTH, SAVE_FREQ, Game, Settings
-from memfit.systems.fighter.training import Progress, check_game
+from memfit.systems.fighter.training import ProgressCallback, check_game
 
 SMALL = [
     "--n-steps",
@@ -191,7 +191,7 @@ def test_progress_is_told_to_the_end_of_every_update(kind: type[PPO]) -> None:
     env = DummyVecEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
     options: dict[str, Any] = {} if kind is PPO else {"micro_batch_size": 2}
     model = kind("MlpPolicy", env, n_steps=4, batch_size=5, n_epochs=2, device="cpu", **options)
-    progress = Progress(lambda stage, share: told.append((stage, share)))
+    progress = ProgressCallback(lambda stage, share: told.append((stage, share)))
     for _ in range(2):  # a training is several calls of learn()
         model.learn(8, callback=progress, reset_num_timesteps=False)
     rollout = [("rollout", share) for share in (0.25, 0.5, 0.75, 1.0)]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memfit.systems.ninja import profiler
 from memfit.systems.ninja.__main__ import main
-from memfit.systems.ninja.profiler import REPORT, ROOM, STATS, Profiler, Readings, report_of
+from memfit.systems.ninja.profiler import REPORT, ROOM, STATS, FrameReadings, Profiler, report_of
 from memfit.systems.ninja.settings import EnvironmentConfig, Memory
 
 FITTED = EnvironmentConfig.for_parallel_training()
@@ -23,7 +23,7 @@ FITTED = EnvironmentConfig.for_parallel_training()
 
 @given(offered=st.integers(0, 5_000), room=st.integers(2, 40))
 def test_readings_stay_in_their_room_and_span_the_run(offered: int, room: int) -> None:
-    readings = Readings(room)
+    readings = FrameReadings(room)
     held = readings.rows.nbytes
     for frame in range(offered):
         readings.add(frame, 2 * frame, 3 * frame)
@@ -44,7 +44,7 @@ def test_many_snapshots_hold_no_more_than_few(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(profiler, "resident", time.monotonic_ns)
 
     def held(frames: int) -> int:
-        readings = Readings()
+        readings = FrameReadings()
         gc.collect()
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]

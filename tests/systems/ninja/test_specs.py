@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from memfit.systems.ninja.env import observation_space
-from memfit.systems.ninja.settings import EnvironmentConfig, Training
+from memfit.systems.ninja.settings import EnvironmentConfig, TrainingSettings
 
 SPECS = {
     "ninja.toml": EnvironmentConfig.as_described(),
@@ -41,7 +41,7 @@ def test_a_spec_has_the_spaces_and_knobs_of_its_training(
     assert told["action"] == {"discrete": 6}
     assert told["env"]["vec"] == "dummy"
     assert told["env"]["episode_steps"] == config.max_steps
-    knobs, default = told["knobs"], Training()
+    knobs, default = told["knobs"], TrainingSettings()
     assert (knobs["n_steps"], knobs["batch_size"]) == (default.n_steps, default.batch_size)
     assert (knobs["n_epochs"], knobs["total_timesteps"]) == (default.epochs, default.steps)
 

@@ -20,7 +20,7 @@ from memfit.errors import UsageError
 from memfit.systems.ninja.__main__ import main
 from memfit.systems.ninja.env import NinjaEnv, observation_space
 from memfit.systems.ninja.extractor import GraphFeatures
-from memfit.systems.ninja.settings import EnvironmentConfig, Memory, Training
+from memfit.systems.ninja.settings import EnvironmentConfig, Memory, TrainingSettings
 from memfit.systems.ninja.training import Rollout, build, train, vec_env
 
 PARALLEL = EnvironmentConfig.for_parallel_training
@@ -28,8 +28,8 @@ SMALL = ["--n-envs", "2", "--n-steps", "8", "--steps", "16", "--batch-size", "8"
 QUIET = ["--device", "cpu", "--quiet"]
 
 
-def settings_of(config: EnvironmentConfig, **changes: object) -> Training:
-    plain = Training(env=config, n_envs=2, n_steps=8, steps=16, batch_size=8, epochs=1)
+def settings_of(config: EnvironmentConfig, **changes: object) -> TrainingSettings:
+    plain = TrainingSettings(env=config, n_envs=2, n_steps=8, steps=16, batch_size=8, epochs=1)
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 
@@ -215,14 +215,14 @@ def test_workers_learn_the_same_as_one_process(method: str) -> None:
     """In a fresh process: a fork of one that has computed with torch may hang."""
     code = (
         "import torch\n"
-        "from memfit.systems.ninja.settings import EnvironmentConfig, Training\n"
+        "from memfit.systems.ninja.settings import EnvironmentConfig, TrainingSettings\n"
         "from memfit.systems.ninja.training import train\n"
         "if __name__ == '__main__':\n"
         "    torch.set_num_threads(1)\n"
         "    config = EnvironmentConfig.for_parallel_training(max_steps=6)\n"
         "    plain = dict(env=config, n_envs=2, n_steps=8, steps=16, batch_size=8, epochs=1)\n"
-        f"    apart = train(Training(start_method={method!r}, **plain))\n"
-        "    together = train(Training(**plain))\n"
+        f"    apart = train(TrainingSettings(start_method={method!r}, **plain))\n"
+        "    together = train(TrainingSettings(**plain))\n"
         "    for a, b in zip(apart.policy.parameters(), together.policy.parameters()):\n"
         "        assert torch.equal(a, b)\n"
     )
@@ -232,4 +232,4 @@ def test_workers_learn_the_same_as_one_process(method: str) -> None:
 
 def test_settings_refuse_what_cannot_be() -> None:
     with pytest.raises(UsageError, match="give 1 or more"):
-        Training(n_envs=0)
+        TrainingSettings(n_envs=0)

@@ -20,8 +20,8 @@ from memfit.dropins.updates.size import (
     evenly,
     largest_fitting,
 )
+from memfit.dropins.updates.torch_allocations import torch_allocations
 from memfit.errors import Unsupported, UsageError
-from memfit.torch_allocations import torch_allocations
 from memfit.units import format_bytes
 
 
@@ -157,7 +157,7 @@ def _asked(update: Callable[[int], None], samples: int, modules: Iterable[torch.
 
     live: dict[int, int] = {}
     total = most = 0
-    for _, address, change, _ in torch_allocations(twice):
+    for _, address, change in torch_allocations(twice):
         if change > 0:
             live[address] = change
             total += change

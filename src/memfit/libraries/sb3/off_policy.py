@@ -11,7 +11,6 @@ from memfit.libraries.sb3.training import (
     WINDOW_STEPS,
     Sb3Training,
     arrays_of,
-    marked_call,
     repeat_windows,
 )
 from memfit.model.busy_clock import BusyClock
@@ -77,19 +76,10 @@ class OffPolicy(Sb3Training):
         self.stepped = True
 
     def update(self, work: Work, mark: Mark) -> None:
-        buffer = self.model.replay_buffer
         steps = work.minibatches * int(getattr(self.model, "policy_delay", 1))
         if work.rehearsal:
             steps = REHEARSED_GRADIENT_STEPS
-        buffer.sample = marked_call(buffer.sample, mark)
-        try:
-            self.model.train(gradient_steps=steps, batch_size=work.batch)
-        finally:
-            buffer.__dict__.pop("sample", None)
-
-    def gather(self, samples: int) -> bool:
-        self.model.replay_buffer.sample(samples, env=self.model._vec_normalize_env)
-        return True
+        self.model.train(gradient_steps=steps, batch_size=work.batch)
 
 
 def repeat_episodes(buffer: Any, filled: int, rows: int) -> None:

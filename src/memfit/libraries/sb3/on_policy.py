@@ -15,7 +15,6 @@ from memfit.libraries.sb3.training import (
     WINDOW_STEPS,
     Sb3Training,
     arrays_of,
-    marked_call,
     repeat_windows,
 )
 from memfit.model.busy_clock import BusyClock
@@ -140,24 +139,27 @@ class OnPolicy(Sb3Training):
             return own_flatten(array)
 
         buffer.get, buffer.swap_and_flatten = get, flatten
-        buffer._get_samples = marked_call(buffer._get_samples, mark)
         model.rollout_buffer = buffer
         if "batch_size" in kept:
-            # TRPO's policy takes the whole rollout, and only its critic takes minibatches.
-            model.batch_size = min(kept["batch_size"], work.batch)
+            model.batch_size = self._minibatch(kept["batch_size"], work)
         if "n_epochs" in kept:
             model.n_epochs = min(kept["n_epochs"], work.epochs)
         try:
             yield
         finally:
-            for name in ("get", "swap_and_flatten", "_get_samples"):
+            for name in ("get", "swap_and_flatten"):
                 buffer.__dict__.pop(name, None)
             for name, value in kept.items():
                 setattr(model, name, value)
 
-    def gather(self, samples: int) -> bool:
-        next(iter(self.buffer.get(samples)))
-        return True
+    def _minibatch(self, own: int, work: Work) -> int:
+        """The size of minibatches: TRPO's critic takes as large a part of a rollout as in the run.
+
+        Its policy takes the whole rollout.
+        """
+        if work.rehearsal or not self.seen.whole_rollout:
+            return min(own, work.batch)
+        return max(1, own * self.rows(work) // int(work.knobs["n_steps"]))
 
     def padding(self, recorded: int, samples: int) -> float:
         if not self.recurrent:

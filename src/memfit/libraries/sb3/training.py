@@ -18,7 +18,7 @@ from memfit.libraries.sb3 import facts
 from memfit.libraries.sb3.changed_settings import settings_of
 from memfit.libraries.sb3.facts import SeenUpdate
 from memfit.model import RunSpec
-from memfit.model.training import GATHER, GATHERED, Beside, Mark
+from memfit.model.training import Beside
 
 WINDOW_STEPS, WINDOW_SECONDS = 16, 1.0  # enough to see how observations move on
 
@@ -116,18 +116,6 @@ class Sb3Training(DrivenTraining):
             self.model.save_replay_buffer(target.with_suffix(".pkl"))
         for file in folder.glob("saved*"):
             file.unlink()
-
-
-def marked_call(function: Callable[..., Any], mark: Mark) -> Callable[..., Any]:
-    """The same function, noting where it gathers a minibatch and where it has done so."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        mark(GATHER)
-        result = function(*args, **kwargs)
-        mark(GATHERED)
-        return result
-
-    return call
 
 
 def arrays_of(buffer: Any, names: Sequence[str]) -> Iterator[Any]:

@@ -20,8 +20,6 @@ from memfit.libraries.torch_spec.networks import (
 from memfit.model import RunSpec, phase_of
 from memfit.model.training import FORWARD_DONE, HeldArray, Mark, Work
 
-FEW_STEPS = 4  # of a rollout that keeps nothing of them
-
 
 class TorchTraining(DrivenTraining):
     """A run of networks and arrays.
@@ -104,8 +102,7 @@ class TorchTraining(DrivenTraining):
             return
         kept: list[Any] = []
         self.graphs.append(kept)
-        times = sizes.steps if sizes.records_gradients else min(sizes.steps, FEW_STEPS)
-        kept.extend(self.rollout_step(sizes.collected) for _ in range(times))
+        kept.extend(self.rollout_step(sizes.collected) for _ in range(sizes.telling_steps))
 
     def _make(self, arrays: Iterable[HeldArray], phase: str) -> None:
         """Every array whose life begins in this phase, written in full."""

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import ctypes
 import json
+import mmap
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-# A tensor or array is more than its data: small objects of its own are allocated beside it and die
-# with it, some a little later. Where they land decides which freed blocks can be joined again, so
-# they are replayed too, with sizes drawn from what such objects take.
-_COMPANIONS = (96, 192, 200, 288, 400, 600)
-_STAY = 0.01
-_BEFORE = (40_000, 90_000, 150_000, 300_000, 700_000, 1_500_000)
+_DRAWN = (40_000, 90_000, 150_000, 300_000, 700_000, 1_500_000)
 SEEDS = 6
 _AT_ONCE = 3  # each fork holds a few MiB of its own
 _MORE_THAN_ANY_TOP = 2**40
@@ -29,9 +26,11 @@ _MORE_THAN_ANY_TOP = 2**40
 # malloc is looked at only where it may be at a new height: asking for its footprint takes longer
 # the more free blocks it has. Between two looks it can grow by this share of the most alive.
 _UNSEEN = 0.01
+# Work that repeats has settled when it has not grown by this share for so many times.
+_GROWN, _QUIET = 0.002, 3
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # made by the hundred thousand: frozen ones take twice as long
 class Alloc:
     """Ask for a block under a name; `aligned` as torch's allocator does, else as numpy does."""
 
@@ -40,21 +39,27 @@ class Alloc:
     aligned: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Free:
     """Give a block back."""
 
     name: object
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Moment:
     """From here on, growth counts for this moment of the run."""
 
     name: str
 
 
-Step = Alloc | Free | Moment
+@dataclass(slots=True)
+class IterationEnd:
+    """An iteration of repeating work ends: where the last ones added nothing, no other will."""
+
+
+Step = Alloc | Free | Moment | IterationEnd
+_PLAIN, _ALIGNED, _FREE, _MOMENT, _END = range(5)
 
 
 class _MallInfo2(ctypes.Structure):
@@ -80,7 +85,7 @@ class Malloc:
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None)
-        self.available = all(hasattr(self._libc, name) for name in ("mallinfo2", "posix_memalign"))
+        self.available = all(hasattr(self._libc, name) for name in ("mallinfo2", "memalign"))
         if not self.available:
             return
         libc = self._libc
@@ -89,22 +94,21 @@ class Malloc:
         libc.malloc.argtypes = [ctypes.c_size_t]
         libc.free.argtypes = [ctypes.c_void_p]
         libc.free.restype = None
-        libc.posix_memalign.argtypes = [
-            ctypes.POINTER(ctypes.c_void_p),
-            ctypes.c_size_t,
-            ctypes.c_size_t,
-        ]
+        libc.memalign.restype = ctypes.c_void_p
+        libc.memalign.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
 
     def allocate(self, size: int, aligned: bool) -> int:
         """A block's address, or 0 where the system refuses so much address space."""
-        if not aligned:
-            return self._libc.malloc(size) or 0
-        pointer = ctypes.c_void_p()
-        status = self._libc.posix_memalign(ctypes.byref(pointer), 64, size)
-        return 0 if status else (pointer.value or 0)
+        return (self._libc.memalign(64, size) if aligned else self._libc.malloc(size)) or 0
 
     def free(self, address: int) -> None:
         self._libc.free(address)
+
+    def disturb(self, draw: random.Random) -> None:
+        """Let a few blocks of any size come, and most of them go again."""
+        blocks = [self.allocate(draw.choice(_DRAWN), aligned=False) for _ in range(12)]
+        for i in draw.sample(range(12), 9):
+            self.free(blocks[i])
 
     def footprint(self) -> int:
         """Bytes that malloc holds from the system: all its heaps plus single mappings."""
@@ -124,14 +128,51 @@ class Malloc:
             self._libc.malloc_trim(ctypes.c_size_t(_MORE_THAN_ANY_TOP if keep_top else 0))
 
 
-def replay(steps: Iterable[Step]) -> dict[str, int]:
-    """The most that a sequence adds to malloc's footprint at each moment, over what it is now."""
+@dataclass(frozen=True, kw_only=True)
+class StepNumbers:
+    """Steps as numbers, three each: what is done, to which block or in which moment, and bytes.
+
+    Made before a replay begins: while it runs, nothing but the replay may ask malloc for anything.
+    """
+
+    numbers: memoryview
+    blocks: int
+    moments: tuple[str, ...]
+
+    @classmethod
+    def of(cls, steps: Iterable[Step]) -> StepNumbers:
+        numbers = array("q")
+        blocks: dict[object, int] = {}
+        moments: dict[str, int] = {}
+        for step in steps:
+            if isinstance(step, Alloc):
+                blocks[step.name] = len(blocks)
+                kind = _ALIGNED if step.aligned else _PLAIN
+                numbers.extend((kind, blocks[step.name], step.bytes))
+            elif isinstance(step, Free):
+                numbers.extend((_FREE, blocks[step.name], 0))
+            elif isinstance(step, Moment):
+                numbers.extend((_MOMENT, moments.setdefault(step.name, len(moments)), 0))
+            else:
+                numbers.extend((_END, 0, 0))
+        return cls(numbers=memoryview(numbers), blocks=len(blocks), moments=tuple(moments))
+
+
+def replay(steps: StepNumbers, seed: int | None = None) -> dict[str, int]:
+    """The most that steps add to malloc's footprint at each moment, over what it is now.
+
+    With a seed, on another heap: what it looks like when training begins differs from run to run.
+    """
     malloc = Malloc()
-    blocks: dict[object, tuple[int, int]] = {}
+    numbers = steps.numbers
+    room = mmap.mmap(-1, 16 * max(1, steps.blocks))  # addresses and sizes, out of malloc's way
+    blocks = memoryview(room).cast("q")
     before = malloc.footprint()
+    if seed is not None:
+        malloc.disturb(random.Random(seed))
     found: dict[str, int] = {}
     # `refused` is more than the system would even reserve: counted as asked for.
-    refused = alive = most = unseen = 0
+    refused = alive = most = unseen = quiet = highest = 0
     moment = ""
 
     def look() -> None:
@@ -139,58 +180,41 @@ def replay(steps: Iterable[Step]) -> dict[str, int]:
         if moment:
             found[moment] = max(found.get(moment, growth), growth)
 
-    try:
-        for step in steps:
-            if isinstance(step, Moment):
+    for i in range(0, len(numbers), 3):
+        kind, which = numbers[i], 2 * numbers[i + 1]
+        if kind <= _ALIGNED:
+            size = numbers[i + 2]
+            address = malloc.allocate(max(size, 1), kind == _ALIGNED)
+            blocks[which], blocks[which + 1] = address, size
+            refused += 0 if address else size
+            alive += size
+            unseen += size
+            most = max(most, alive)
+            if unseen > _UNSEEN * most:
+                unseen = 0
                 look()
-                moment = step.name
-                look()
-            elif isinstance(step, Alloc):
-                address = malloc.allocate(max(step.bytes, 1), step.aligned)
-                blocks[step.name] = address, step.bytes
-                refused += 0 if address else step.bytes
-                alive += step.bytes
-                unseen += step.bytes
-                most = max(most, alive)
-                if unseen > _UNSEEN * most:
-                    unseen = 0
-                    look()
-            else:
-                address, size = blocks.pop(step.name)
-                alive -= size
-                if address:
-                    malloc.free(address)
-                else:
-                    refused -= size
-        look()
-    finally:
-        for address, _ in blocks.values():
+        elif kind == _FREE:
+            address, size = blocks[which], blocks[which + 1]
+            blocks[which] = blocks[which + 1] = 0
+            alive -= size
             if address:
                 malloc.free(address)
+            else:
+                refused -= size
+        elif kind == _MOMENT:
+            look()
+            moment = steps.moments[numbers[i + 1]]
+            look()
+        else:
+            look()
+            quiet = quiet + 1 if sum(found.values()) <= highest * (1 + _GROWN) else 0
+            highest = max(highest, sum(found.values()))
+            if quiet == _QUIET:
+                break
+    look()
+    for which in range(0, len(blocks), 2):
+        malloc.free(blocks[which])
     return found
-
-
-def with_companions(steps: Iterable[Step], seed: int) -> Iterator[Step]:
-    """The same steps with the small objects that come and go with each block.
-
-    Before them, a few blocks of any size come and go: what the heap looks like when training
-    begins differs from run to run, and with it what follows.
-    """
-    draw = random.Random(seed)
-    before = [draw.choice(_BEFORE) for _ in range(12)]
-    for i, size in enumerate(before):
-        yield Alloc(("before", i), size)
-    for i in draw.sample(range(12), 9):
-        yield Free(("before", i))
-    for step in steps:
-        if isinstance(step, Alloc):
-            yield Alloc(("head", step.name), draw.choice(_COMPANIONS))
-            yield Alloc(("tail", step.name), draw.choice(_COMPANIONS))
-        yield step
-        if isinstance(step, Free):
-            for part in ("head", "tail"):
-                if draw.random() > _STAY:
-                    yield Free((part, step.name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,8 +230,8 @@ class HeapGrowth:
         return self.mean + (self.most - self.mean) // 3
 
 
-def replay_often(steps: Callable[[], Iterable[Step]], seeds: int = SEEDS) -> dict[str, HeapGrowth]:
-    """Replay a sequence several times, each in a fork that has malloc as this process has it."""
+def replay_often(steps: StepNumbers, seeds: int = SEEDS) -> dict[str, HeapGrowth]:
+    """Replay steps several times, each in a fork that has malloc as this process has it."""
     found: list[dict[str, int]] = []
     for first in range(0, seeds, _AT_ONCE):
         some = range(first, min(seeds, first + _AT_ONCE))
@@ -222,14 +246,14 @@ def replay_often(steps: Callable[[], Iterable[Step]], seeds: int = SEEDS) -> dic
     }
 
 
-def _fork_replay(steps: Callable[[], Iterable[Step]], seed: int) -> tuple[int, int]:
+def _fork_replay(steps: StepNumbers, seed: int) -> tuple[int, int]:
     reader, writer = os.pipe()
     pid = os.fork()
     if pid:
         os.close(writer)
         return pid, reader
     try:
-        os.write(writer, json.dumps(replay(with_companions(steps(), seed))).encode())
+        os.write(writer, json.dumps(replay(steps, seed)).encode())
     finally:
         os._exit(0)
 

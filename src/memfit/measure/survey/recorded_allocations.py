@@ -1,40 +1,57 @@
-"""Recorded sequences of tensor allocations, stated at other sizes than they were recorded at.
+"""Recorded sequences of allocations, stated at other sizes than they were recorded at.
 
-torch's own profiler reports every allocation of its CPU allocator, the scratch and reordered
-copies of its kernels included. Recorded at two small sizes, each allocation's bytes are a straight
-line in the batch, and the whole sequence can be stated at full size without running it.
+memray records every call of malloc, the small objects of C++ and of numpy among them, whose real
+lifetimes decide which freed blocks can be joined again. Recorded at two small sizes, each
+allocation's bytes are a straight line in the batch, and the whole sequence can be stated at full
+size without running it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from memfit.model.training import FORWARD_DONE, GATHER, GATHERED
-from memfit.torch_allocations import TorchAllocation, torch_allocations
+from memfit.model.training import FORWARD_DONE
 
-# Allocations of these odd sizes are notes in the sequence, not memory: they say where, between
-# torch's own allocations, the library's numpy copies come and go, and where a piece of work ends.
+if TYPE_CHECKING:
+    from memray import AllocationRecord
+
+# Allocations of these odd sizes are notes in the sequence, not memory: they say what lies between
+# the run's own allocations, and where a piece of work ends.
 WORK_DONE = "work done"
-_MARKERS = {1_000_003: GATHER, 1_000_005: GATHERED, 1_000_007: FORWARD_DONE, 1_000_009: WORK_DONE}
+_MARKERS = {1_000_007: FORWARD_DONE, 1_000_009: WORK_DONE}
 _MARKER_BYTES = {word: size for size, word in _MARKERS.items()}
-_AHEAD = 12  # how far two recordings may drift apart before they are taken as they come
+_FRAMES = 4  # of the calling Python code: enough to tell one line of a run's own work from another
+_AHEAD, _ALIKE = 12, 4  # how far two recordings may drift apart, and how many then agree again
 EARLIER = -1  # the block of a release whose allocation came before the recording
+# Small objects that live for a few events only are taken from and given back to the same few
+# places. In long recordings those with the shortest lives are left out, up to so many events each.
+MOST_EVENTS = 20_000
+_SMALL_BYTES = 1024
+_SHORT_LIVES = (4, 16, 64, 256, 1024)
+
+Where = tuple[tuple[str, str, int], ...]
 
 
-@dataclass(frozen=True)
-class AllocationEvent:
+class AllocationEvent(NamedTuple):
     """One allocation (`free` false) or its release; `block` ties the two together.
 
-    What an earlier step left and this one releases has the block EARLIER.
+    What an earlier step left and this one releases has the block EARLIER. `where` is the Python
+    code that asked for it; torch asks for `aligned` ones.
     """
 
     block: int
     free: bool
     bytes: int
     marker: str = ""
-    operator: str = ""
+    where: Where = ()
+    aligned: bool = False
 
 
 def mark(word: str) -> None:
@@ -46,9 +63,11 @@ def mark(word: str) -> None:
 
 
 def record_twice(work: Callable[[], object]) -> list[AllocationEvent]:
-    """Do a piece of work twice and return the allocations of both, in order.
+    """Do a piece of work twice, after a first time unseen, and return what both allocate, in order.
 
-    What it returns is held until both are done, as a run holds what it keeps.
+    The first time at some size builds what is kept for that size. What the work returns is held
+    until both are done, as a run holds what it keeps. Of the first of the two only what it leaves
+    is of interest.
     """
 
     def both() -> None:
@@ -57,25 +76,70 @@ def record_twice(work: Callable[[], object]) -> list[AllocationEvent]:
             held.append(work())
             mark(WORK_DONE)
 
-    return record(both)
+    work()
+    events = record(both)
+    middle = next(i for i, event in enumerate(events) if event.marker == WORK_DONE)
+    gone = {event.block for event in events[:middle] if event.free}
+    return thinned(
+        [event for event in events[:middle] if event.block not in gone] + events[middle:]
+    )
 
 
 def record(step: Callable[[], object]) -> list[AllocationEvent]:
     """Run a step once and return its allocations in order."""
-    return _pair(torch_allocations(step))
+    from memray import FileDestination, FileFormat, FileReader, Tracker
+
+    with tempfile.TemporaryDirectory(prefix="memfit-recorded-") as folder:
+        path = Path(folder, "allocations")
+        to = FileDestination(path, overwrite=True, compress_on_exit=False)
+        with Tracker(destination=to, file_format=FileFormat.ALL_ALLOCATIONS):
+            step()
+        with FileReader(path) as reader:
+            events = _events(reader.get_allocation_records())
+    return events
 
 
-def _pair(raw: Sequence[TorchAllocation]) -> list[AllocationEvent]:
-    live: dict[int, int] = {}
+def thinned(events: list[AllocationEvent], most: int = MOST_EVENTS) -> list[AllocationEvent]:
+    """The events without small objects of short lives, as far as there are too many."""
+    for longest in _SHORT_LIVES:
+        if len(events) <= most:
+            break
+        made: dict[int, int] = {}
+        short: set[int] = set()
+        for i, event in enumerate(events):
+            if not event.free:
+                made[event.block] = i
+            elif event.bytes <= _SMALL_BYTES and i - made.get(event.block, i) in range(1, longest):
+                short.add(event.block)
+        events = [event for event in events if event.block not in short]
+    return events
+
+
+def _events(records: Iterable[AllocationRecord]) -> list[AllocationEvent]:
+    """What malloc was asked for; mappings that go around it are left out."""
+    from memray import AllocatorType as Asked
+
+    plain = {int(one) for one in (Asked.MALLOC, Asked.CALLOC, Asked.REALLOC)}
+    aligned = {int(one) for one in (Asked.POSIX_MEMALIGN, Asked.ALIGNED_ALLOC, Asked.MEMALIGN)}
+    free = int(Asked.FREE)
+    places: dict[int, Where] = {}
+    live: dict[int, AllocationEvent] = {}
     events: list[AllocationEvent] = []
-    count = 0
-    for _, pointer, size, operator in raw:
-        if size > 0:
-            live[pointer] = count
-            events.append(AllocationEvent(count, False, size, _MARKERS.get(size, ""), operator))
-            count += 1
-        else:
-            events.append(AllocationEvent(live.pop(pointer, EARLIER), True, -size))
+    for one in records:
+        kind = one.allocator
+        if kind == free:
+            made = live.pop(one.address, None)
+            block, size = (made.block, made.bytes) if made else (EARLIER, 0)
+            events.append(AllocationEvent(block, True, size))
+        elif kind in plain or kind in aligned:
+            where = places.get(one.stack_id)
+            if where is None:
+                where = places[one.stack_id] = tuple(one.stack_trace(_FRAMES))
+            size = one.size
+            marker = _MARKERS.get(size, "")
+            event = AllocationEvent(len(events), False, size, marker, where, kind in aligned)
+            live[one.address] = event
+            events.append(event)
     return events
 
 
@@ -96,10 +160,9 @@ class Sequences:
         taken as it is.
         """
         span = self.large_batch - self.small_batch
-        return {
-            b.block: (b.bytes - a.bytes, span)
-            for a, b in _matched(_allocations(self.small), _allocations(self.large))
-        }
+        times = self.large_batch / max(1, self.small_batch)
+        pairs = _matched(self.small, self.large, times)
+        return {b.block: (b.bytes - a.bytes, span) for a, b in pairs}
 
     @property
     def matched_share(self) -> float:
@@ -114,36 +177,61 @@ class Sequences:
         more = batch - self.large_batch
         if not more or self.large_batch == self.small_batch:
             return self.large
-        events = []
-        for event in self.large:
-            grown, span = (0, 1) if event.marker else self.per_unit.get(event.block, (0, 1))
-            size = max(1, event.bytes + grown * more // span)
-            events.append(replace(event, bytes=size))
-        return events
+        grown = {
+            block: more_bytes * more // span
+            for block, (more_bytes, span) in self.per_unit.items()
+            if more_bytes
+        }
+        return [
+            event._replace(bytes=max(1, event.bytes + grown[event.block]))
+            if event.block in grown and not event.marker
+            else event
+            for event in self.large
+        ]
 
 
-def _allocations(events: Sequence[AllocationEvent]) -> list[AllocationEvent]:
+def _allocations(events: Iterable[AllocationEvent]) -> list[AllocationEvent]:
     return [event for event in events if not event.free]
 
 
+Pairs = Iterator[tuple[AllocationEvent, AllocationEvent]]
+
+
 def _matched(
-    small: list[AllocationEvent], large: list[AllocationEvent]
-) -> Iterator[tuple[AllocationEvent, AllocationEvent]]:
-    """Pair two recordings of the same work, stepping over what only one of them has."""
+    small: Iterable[AllocationEvent], large: Iterable[AllocationEvent], times: float
+) -> Pairs:
+    """Pair two recordings of the same work, the larger of which has so many times the samples."""
+    theirs = _by_code(small)
+    for code, blocks in _by_code(large).items():
+        yield from _in_step(theirs[code], blocks, times)
+
+
+def _by_code(
+    events: Iterable[AllocationEvent],
+) -> defaultdict[tuple[Where, bool], list[AllocationEvent]]:
+    """Allocations by the code that asked for them: how often it does may differ, in its order."""
+    found: defaultdict[tuple[Where, bool], list[AllocationEvent]] = defaultdict(list)
+    for event in _allocations(events):
+        found[event.where, event.aligned].append(event)
+    return found
+
+
+def _in_step(
+    small: Sequence[AllocationEvent], large: Sequence[AllocationEvent], times: float
+) -> Pairs:
+    """Pair allocations in their order, stepping over those that only one of the two has."""
+
+    def alike(i: int, j: int, length: int) -> bool:
+        pairs = zip(small[i : i + length], large[j : j + length], strict=False)
+        return all(a.bytes <= b.bytes <= times * a.bytes for a, b in pairs)
+
+    skips = sorted(product(range(_AHEAD), repeat=2), key=sum)[1:]
     i = j = 0
     while i < len(small) and j < len(large):
-        if _same(small, i, large, j, 1):
+        if alike(i, j, 1):
             yield small[i], large[j]
             i, j = i + 1, j + 1
-            continue
-        skips = ((s, total - s) for total in range(1, _AHEAD) for s in range(total + 1))
-        same = ((s, t) for s, t in skips if _same(small, i + s, large, j + t, 4))
-        skip, step = next(same, (1, 1))
-        i, j = i + skip, j + step
-
-
-def _same(
-    small: list[AllocationEvent], i: int, large: list[AllocationEvent], j: int, length: int
-) -> bool:
-    a, b = small[i : i + length], large[j : j + length]
-    return bool(a) and [(e.operator, e.marker) for e in a] == [(e.operator, e.marker) for e in b]
+        else:
+            found = (skip for skip in skips if alike(i + skip[0], j + skip[1], _ALIKE))
+            skip, step = next(found, (1, 1))
+            i, j = i + skip, j + step

@@ -14,25 +14,21 @@ import gc
 import mmap
 import os
 import pickle
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
-from memfit.measure.survey.malloc_replay import HeapGrowth, Malloc, Step, replay_often
+from memfit.measure.survey.malloc_replay import HeapGrowth, Malloc, Step, StepNumbers, replay_often
 
 Block = tuple[int, int]  # an address and a number of bytes
 
 
 class ReplayFork:
-    """This process as it is now; it replays `steps(**told)` whenever it is told to.
+    """This process as it is now; it replays steps whenever it is told to.
 
     What lies in the blocks `unread` is not needed for that.
     """
 
-    def __init__(
-        self, steps: Callable[..., Iterable[Step]], *, unread: Iterable[Block] = ()
-    ) -> None:
-        self._steps = steps
+    def __init__(self, *, unread: Iterable[Block] = ()) -> None:
         told_reader, told_writer = os.pipe()
         found_reader, found_writer = os.pipe()
         forgettable = list(unread)
@@ -56,9 +52,11 @@ class ReplayFork:
         self._told = os.fdopen(told_writer, "wb")
         self._found = os.fdopen(found_reader, "rb")
 
-    def replay(self, told: Mapping[str, Any], seeds: int) -> dict[str, HeapGrowth]:
+    def replay(self, steps: Iterable[Step], seeds: int) -> dict[str, HeapGrowth]:
         """Growth at each moment, over so many draws."""
-        pickle.dump((dict(told), seeds), self._told)
+        told = StepNumbers.of(steps)
+        pickle.dump((told.numbers.nbytes, told.blocks, told.moments, seeds), self._told)
+        self._told.write(told.numbers)
         self._told.flush()
         growth: dict[str, HeapGrowth] = pickle.load(self._found)
         return growth
@@ -71,8 +69,13 @@ class ReplayFork:
 
     def _serve(self, told: BinaryIO, found: BinaryIO) -> None:
         while told.peek(1):  # type: ignore[attr-defined]
-            arguments, seeds = pickle.load(told)
-            pickle.dump(replay_often(partial(self._steps, **arguments), seeds), found)
+            size, blocks, moments, seeds = pickle.load(told)
+            room = memoryview(mmap.mmap(-1, size))  # malloc is to stay as it is
+            read = 0
+            while read < size:
+                read += told.readinto(room[read:])  # type: ignore[attr-defined]
+            steps = StepNumbers(numbers=room.cast("q"), blocks=blocks, moments=moments)
+            pickle.dump(replay_often(steps, seeds), found)
             found.flush()
 
 

@@ -11,14 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from memfit.measure.survey.malloc_replay import Alloc, Free, Moment, Step
+from memfit.measure.survey.malloc_replay import Alloc, Free, IterationEnd, Moment, Step
 from memfit.measure.survey.recorded_allocations import WORK_DONE, AllocationEvent
 from memfit.model.phase import phase_of
-from memfit.model.training import FORWARD_DONE, GATHER, GATHERED, HeldArray, Sizes
+from memfit.model.training import FORWARD_DONE, HeldArray, Sizes
 
 # More steps of a rollout, or blocks of an array, than this are replayed as fewer, larger ones.
 MOST_STEPS = 128
-FEW_STEPS = 4  # of a rollout that keeps nothing of them
+ALWAYS_MAPPED = 32 * 2**20  # glibc gives blocks of this size a mapping of their own, ever
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Act:
     free: bool = False
     old: bool = False
     note: str = ""
+    aligned: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ class Cycle:
             if event.marker:
                 acts.append(Act(event.block, note=event.marker))
             elif not event.free:
-                acts.append(Act(event.block, bytes=event.bytes))
+                acts.append(Act(event.block, bytes=event.bytes, aligned=event.aligned))
             elif event.block in successor:
                 released.add(successor[event.block])
                 acts.append(Act(successor[event.block], free=True, old=True))
@@ -102,12 +103,12 @@ def _left(events: Iterable[AllocationEvent]) -> dict[int, AllocationEvent]:
 
 def _match(before: dict[int, AllocationEvent], after: dict[int, AllocationEvent]) -> dict[int, int]:
     """For each block that the first left, the one that the second left in its stead."""
-    by_kind: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    by_kind: defaultdict[object, list[int]] = defaultdict(list)
     for block, event in reversed(after.items()):
-        by_kind[event.operator, event.bytes].append(block)
+        by_kind[event.where, event.bytes].append(block)
     found: dict[int, int] = {}
     for block, event in before.items():
-        if peers := by_kind[event.operator, event.bytes]:
+        if peers := by_kind[event.where, event.bytes]:
             found[block] = peers.pop()
     return found
 
@@ -127,10 +128,11 @@ def live_peak(cycle: Cycle) -> int:
 
 
 def run_steps(
-    *, sizes: Sizes, update: Cycle, rollout: Cycle | None, gather: int, iterations: int
+    *, sizes: Sizes, update: Cycle, rollout: Cycle | None, iterations: int
 ) -> Iterator[Step]:
-    """The whole run; `gather` is what the host holds while a minibatch is gathered."""
-    run = _Run(sizes.arrays, update, gather)
+    """The whole run, up to so many iterations."""
+    run = _Run(sizes.arrays, update)
+    yield from run.replace_first()
     yield Moment("rollout" if sizes.collects else sizes.moment)
     yield from run.renew("build", 0)
     for iteration in range(iterations):
@@ -138,14 +140,14 @@ def run_steps(
             yield Moment("rollout")
         yield from run.renew("rollout", iteration)
         if rollout is not None:
-            steps = sizes.steps if sizes.records_gradients else min(sizes.steps, FEW_STEPS)
-            yield from run.collect(rollout, steps, iteration)
+            yield from run.collect(rollout, sizes.telling_steps, iteration)
         yield from run.copy(iteration)
         yield Moment(sizes.moment)
         yield from run.renew("update", iteration)
         yield from run.learn(iteration, iteration - 1 if sizes.keeps_last_graph else None)
         if not sizes.keeps_last_graph:
             yield from run.drop_graph(iteration)
+        yield IterationEnd()
     if sizes.collects:
         yield Moment("rollout")
 
@@ -153,30 +155,40 @@ def run_steps(
 class _Run:
     """Remembers, while a run is replayed, which blocks are alive under which name."""
 
-    def __init__(self, arrays: Sequence[HeldArray], update: Cycle, gather: int) -> None:
+    def __init__(self, arrays: Sequence[HeldArray], update: Cycle) -> None:
         self.arrays = arrays
         self.update = update
-        self.gather = gather
         self.held: dict[str, list[object]] = {}
         self.graphs: dict[int, list[object]] = {}
         self.left: dict[int, object] = {}
         self.acted: dict[int, object] = {}
 
     def renew(self, phase: str, iteration: int) -> Iterator[Step]:
-        """Every array whose life begins in this phase: the old one goes, a new one comes.
+        """Every array whose life begins in this phase: a new one comes, the old one goes.
 
-        A new one that is zeroed by the kernel costs nothing yet while the old one is there; what
-        an update makes is written before the old one goes.
+        A large new one is zeroed by the kernel and costs nothing yet while the old one is there;
+        what an update makes is written before the old one goes.
         """
         for array in self.arrays:
             if phase_of(array.phases[0]) != phase:
                 continue
             old = self.held.pop(array.name, [])
-            if phase != "update":
+            large = array.bytes // array.pieces >= ALWAYS_MAPPED and phase != "update"
+            if large:
                 yield from map(Free, old)
             yield from self._allocate(array, iteration, "rows")
-            if phase == "update":
+            if not large:
                 yield from map(Free, old)
+
+    def replace_first(self) -> Iterator[Step]:
+        """What a rollout is stored in is built before it, and made anew for the first.
+
+        From this release malloc learns to take such blocks from its heap.
+        """
+        for array in self.arrays:
+            if phase_of(array.phases[0]) == "rollout":
+                yield Alloc(("first", array.name), array.bytes // array.pieces)
+                yield Free(("first", array.name))
 
     def copy(self, iteration: int) -> Iterator[Step]:
         """Arrays that are copied as a whole, one after the other."""
@@ -222,19 +234,13 @@ class _Run:
         """A cycle under a name of its own; `left` is what the last one left, and then this one."""
         now: dict[int, object] = {}
         times, over = larger
-        gathering = 0
         for act in cycle.acts:
-            if act.note == GATHER:
-                gathering += 1
-                yield Alloc((*name, "gather", gathering), self.gather)
-            elif act.note == GATHERED:
-                yield Free((*name, "gather", gathering))
-            elif act.note == FORWARD_DONE:
+            if act.note == FORWARD_DONE:
                 if last_graph is not None:
                     yield from self.drop_graph(last_graph)
             elif not act.free:
                 now[act.block] = (*name, act.block)
-                yield Alloc(now[act.block], act.bytes * times // over, aligned=True)
+                yield Alloc(now[act.block], act.bytes * times // over, aligned=act.aligned)
             elif act.old:
                 if act.block in left:
                     yield Free(left.pop(act.block))

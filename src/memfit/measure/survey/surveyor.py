@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import time
-import tracemalloc
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,9 +24,9 @@ from memfit.model import NO_SLOPE, Readings, Slope, phase_of
 from memfit.model.training import MINIBATCH, Driven, Sizes, Work, no_mark
 
 # A small update should cost little memory and time, yet be large enough that kernels choose the
-# same ways of working as at full size.
-SMALL_BYTES = 4 * 2**20
-LEAST_SAMPLES, SMALL_SAMPLES = 16, 64
+# same ways of working as at full size, with as many threads and small objects.
+SMALL_BYTES = 32 * 2**20
+LEAST_SAMPLES, SMALL_SAMPLES = 16, 512
 WARM_SAMPLES, MIDDLE_SAMPLES = 16, 128
 # An update at the run's own size is better than any replay of it, where it is this cheap.
 REAL_SECONDS = 0.6
@@ -35,8 +34,8 @@ REAL_HELD_BYTES, REAL_GROWN_BYTES = 16 * 2**20, 2**30
 REAL_UPDATES = 3
 # What comes and goes in a run is replayed so often (a run that collects anew each time is long, a
 # step on a replay buffer is short), or as often as so many events allow.
-ROLLOUTS, GRADIENT_STEPS = 3, 12
-MOST_EVENTS = 12_000
+ROLLOUTS, GRADIENT_STEPS = 12, 12
+MOST_EVENTS = 100_000
 # A long rollout whose graphs are kept evens out by itself what chance does in a short one.
 LONG_ROLLOUT, LONG_SEEDS = 16, 2
 ASSUMED_SAMPLE_BYTES = 2**20  # where nothing at all can be traced
@@ -141,7 +140,7 @@ class Surveyor:
         return _Heap(fork=self._fork(), seen=seen, since_warm=since_warm)
 
     def _fork(self) -> ReplayFork:
-        return ReplayFork(run_steps, unread=blocks_of(self.training.tensors()))
+        return ReplayFork(unread=blocks_of(self.training.tensors()))
 
     def _see_real_updates(self, warm: int) -> int | None:
         """The growth of updates at the run's own size; None where they would take too long."""
@@ -214,7 +213,6 @@ class Surveyor:
             self.readings,
             activations=traced,
             matched_share=updates.matched_share,
-            gather=self._gather_bytes(small, large),
             graph=graph,
             live=Slope.through(*ends, *live),
         )
@@ -258,22 +256,6 @@ class Surveyor:
         first, second = (record_twice(partial(step, n)) for n in (small, large))
         return Sequences(small=first, large=second, small_batch=small, large_batch=large)
 
-    def _gather_bytes(self, small: int, large: int) -> Slope:
-        """Host-side bytes of one minibatch's gathering, copies and up-casts included."""
-        peaks = []
-        for size in (small, large):
-            self.training.collect(self._work(size))
-            if not self.training.gather(size):  # the first makes copies that stay
-                return NO_SLOPE
-            tracemalloc.start()
-            try:
-                self.training.gather(size)
-                peaks.append(tracemalloc.get_traced_memory()[1])
-            finally:
-                tracemalloc.stop()
-        per_unit = max(0, (peaks[1] - peaks[0]) // max(1, large - small))
-        return Slope(fixed=max(0, peaks[1] - per_unit * large), per_unit=per_unit)
-
     def _replay(self, heap: _Heap) -> None:
         full, larger = self._full, self.training.sizes(self.larger)
         short = full.steps <= LONG_ROLLOUT or not full.records_gradients
@@ -296,14 +278,14 @@ class Surveyor:
         updates, rollouts = heap.recorded["update"], heap.recorded.get("rollout")
         padding = self.training.padding(updates.large_batch, sizes.width)
         width = round(sizes.width * padding)
-        told = {
-            "sizes": sizes,
-            "update": Cycle.of(updates.at(width)),
-            "rollout": Cycle.of(rollouts.at(sizes.collected)) if rollouts else None,
-            "gather": self.readings.gather.at(width),
-            "iterations": self._iterations(sizes, len(updates.large) // 2),
-        }
-        return heap.fork.replay(told, seeds)
+        update = Cycle.of(updates.at(width))
+        steps = run_steps(
+            sizes=sizes,
+            update=update,
+            rollout=Cycle.of(rollouts.at(sizes.collected)) if rollouts else None,
+            iterations=self._iterations(sizes, len(update.acts)),
+        )
+        return heap.fork.replay(steps, seeds)
 
     def _iterations(self, sizes: Sizes, events: int) -> int:
         """How many iterations to replay: not more than the run has."""

@@ -15,13 +15,13 @@ from stable_baselines3.common.vec_env import SubprocVecEnv, VecFrameStack, VecTr
 from memfit.errors import UsageError
 from memfit.systems.fighter.env import FighterEnv
 from memfit.systems.fighter.settings import FRAME_STACK, Settings
-from memfit.systems.fighter.training import Training, checkpoints
+from memfit.systems.fighter.training import FighterTraining, checkpoints
 from memfit.systems.program import Report, uninterrupted
 
 SAVE_REPLAY_BUFFER = True  # PPO has no replay buffer, so that this saves nothing
 
 
-class Described(Training):
+class Described(FighterTraining):
     """Workers with all of torch, whole stacks of frames in the rollout, whole minibatches."""
 
     def __init__(self, settings: Settings, report: Report = lambda stage, share: None) -> None:

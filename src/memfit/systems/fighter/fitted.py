@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecMonitor, 
 from memfit.dropins import LightVecEnv, MicroBatchPPO, WindowRolloutBuffer
 from memfit.systems.fighter.env import FighterEnv
 from memfit.systems.fighter.settings import FRAME_STACK, Game, Settings
-from memfit.systems.fighter.training import Training, checkpoints
+from memfit.systems.fighter.training import FighterTraining, checkpoints
 from memfit.systems.program import Report
 
 EVAL_EPISODES = 5
@@ -30,7 +30,7 @@ def light_env(game: Game, n_envs: int) -> VecEnv:
     return VecTransposeImage(VecFrameStack(VecMonitor(workers), FRAME_STACK))
 
 
-class Fitted(Training):
+class Fitted(FighterTraining):
     """Workers without torch, each frame stored once, minibatches in pieces."""
 
     def __init__(self, settings: Settings, report: Report = lambda stage, share: None) -> None:

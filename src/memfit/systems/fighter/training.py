@@ -38,7 +38,7 @@ class Iteration:
     evaluated: float | None = None  # the mean return of an evaluation, where there was one
 
 
-class Progress(BaseCallback):
+class ProgressCallback(BaseCallback):
     """Says how far the rollout is, and how far the update: the optimizer tells of its steps."""
 
     def __init__(self, report: Report) -> None:
@@ -72,7 +72,7 @@ class Progress(BaseCallback):
         )
 
 
-class Training(ABC):
+class FighterTraining(ABC):
     """A training that yields after every iteration; `close` ends its workers."""
 
     model: PPO
@@ -81,7 +81,7 @@ class Training(ABC):
     def __init__(self, settings: Settings, report: Report = lambda stage, share: None) -> None:
         self.settings = settings
         self.report = report
-        self.callbacks: list[BaseCallback] = [Progress(report)]
+        self.callbacks: list[BaseCallback] = [ProgressCallback(report)]
         self.ppo: dict[str, Any] = {  # what both trainings give their PPO
             "n_steps": settings.n_steps,
             "batch_size": settings.minibatch,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memfit.errors import UsageError
-from memfit.systems.ninja.settings import EnvironmentConfig, Memory, Training
+from memfit.systems.ninja.settings import EnvironmentConfig, Memory, TrainingSettings
 from memfit.systems.options import parser_of, settings_from
 from memfit.systems.program import Progress, device_of, ended, say
 from memfit.tracking import peak_bytes
@@ -39,7 +39,7 @@ examples:
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = parser_of("ninja", DESCRIPTION, EXAMPLES, {}, Training, EnvironmentConfig)
+    parser = parser_of("ninja", DESCRIPTION, EXAMPLES, {}, TrainingSettings, EnvironmentConfig)
     add = parser.add_argument
     add("--level", action="append", metavar="NAME", help="a level; several are drawn from")
     add("--graphs", action="store_true", help="learn from the level's graph too")
@@ -115,7 +115,7 @@ def run_profile(options: argparse.Namespace) -> int:
 def run_training(options: argparse.Namespace) -> int:
     """Train, and print a line a rollout and what it took at the end."""
     settings = settings_from(
-        Training, options, env=config_of(options), device=device_of(options.device)
+        TrainingSettings, options, env=config_of(options), device=device_of(options.device)
     )
     from memfit.systems.ninja.training import train
 

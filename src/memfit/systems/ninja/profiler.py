@@ -34,7 +34,7 @@ LEAK_IN_ALL = 8 << 10
 _Sums = dict[tuple[str, int], int]
 
 
-class Readings:
+class FrameReadings:
     """Frames, and the bytes that were allocated and resident then, in a fixed room."""
 
     def __init__(self, room: int = ROOM) -> None:
@@ -105,12 +105,12 @@ class Profiler:
 
     def memory(
         self, frames: int, interval: int, progress: Callable[[str, float], None]
-    ) -> tuple[Readings, _Sums, _Sums]:
+    ) -> tuple[FrameReadings, _Sums, _Sums]:
         """Readings over so many frames, and what was allocated at both ends.
 
         Allocations are those that tracemalloc has traced: start it before making the profiler.
         """
-        readings = Readings()
+        readings = FrameReadings()
         for _ in range(min(WARM_UP, frames)):
             self.frame()
         first = sums_by_line()
@@ -133,7 +133,7 @@ class Profiler:
 
 
 def report_of(
-    readings: Readings, first: _Sums, last: _Sums, *, frames: int, n_envs: int, built: int
+    readings: FrameReadings, first: _Sums, last: _Sums, *, frames: int, n_envs: int, built: int
 ) -> str:
     """The text of the memory report."""
     growth = readings.growth()
@@ -186,7 +186,7 @@ def _traced(
     frames: int,
     interval: int,
     progress: Callable[[str, float], None],
-) -> tuple[Readings, _Sums, _Sums, int]:
+) -> tuple[FrameReadings, _Sums, _Sums, int]:
     """The memory pass, from before the environments are made."""
     tracemalloc.start()
     try:

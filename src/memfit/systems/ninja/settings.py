@@ -86,7 +86,7 @@ class EnvironmentConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class TrainingSettings:
     """One training: its environments, and how PPO learns from them."""
 
     env: EnvironmentConfig = field(default_factory=EnvironmentConfig.for_parallel_training)

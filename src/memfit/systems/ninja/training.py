@@ -15,7 +15,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
 from memfit.systems.ninja.env import NinjaEnv
-from memfit.systems.ninja.settings import Training
+from memfit.systems.ninja.settings import TrainingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Rollout:
 
 
 @contextmanager
-def vec_env(settings: Training) -> Iterator[VecEnv]:
+def vec_env(settings: TrainingSettings) -> Iterator[VecEnv]:
     """The environments of a training, in this process or each in its own."""
     method = settings.start_method
     made = make_vec_env(
@@ -57,7 +57,7 @@ def _close(made: VecEnv) -> None:
                 process.join(timeout=5)
 
 
-def build(settings: Training, env: VecEnv) -> PPO:
+def build(settings: TrainingSettings, env: VecEnv) -> PPO:
     """PPO over the environments, not yet trained."""
     kwargs: dict[str, Any] = {}
     if settings.env.graphs != "none":
@@ -84,7 +84,7 @@ def build(settings: Training, env: VecEnv) -> PPO:
 
 
 def train(
-    settings: Training,
+    settings: TrainingSettings,
     report: Callable[[Rollout], None] = lambda rollout: None,
     progress: Callable[[str, float], None] = lambda stage, share: None,
 ) -> PPO:

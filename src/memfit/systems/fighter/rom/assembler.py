@@ -42,7 +42,7 @@ class Program:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Line:
+class _Statement:
     """One statement, with the address that it is put at."""
 
     place: str
@@ -81,7 +81,7 @@ class Assembler:
             end = max(end, where.stop)
         return Program(image=bytes(image), symbols=self.symbols, end=end)
 
-    def _code(self, files: Mapping[str, str]) -> Iterator[tuple[_Line, bytes]]:
+    def _code(self, files: Mapping[str, str]) -> Iterator[tuple[_Statement, bytes]]:
         """Every line that is put somewhere, with its bytes; the first time they may be wrong."""
         address, scope = 0, ""
         for name, text in files.items():
@@ -99,7 +99,7 @@ class Assembler:
                 if not rest:
                     continue
                 words, _, arguments = rest.partition(" ")
-                line = _Line(
+                line = _Statement(
                     place=place,
                     words=words.lower(),
                     operands=[part.strip() for part in arguments.split(",") if arguments.strip()],
@@ -118,7 +118,7 @@ class Assembler:
             raise UsageError(f"{place}: {name} is there twice: rename one")
         self.symbols[name] = value
 
-    def _bytes(self, line: _Line) -> bytes:
+    def _bytes(self, line: _Statement) -> bytes:
         match line.words:
             case "db" | "dw":
                 size = 1 if line.words == "db" else 2
@@ -142,7 +142,7 @@ class Assembler:
         size = 2 if instruction.immediate == "word" else 1
         return instruction.code + self._value(given, size, line)
 
-    def _value(self, operand: str, size: int, line: _Line) -> bytes:
+    def _value(self, operand: str, size: int, line: _Statement) -> bytes:
         """An operand as bytes, low byte first; nothing yet where labels are not known."""
         if self._labels is None:
             return bytes(size)
@@ -156,21 +156,21 @@ class Assembler:
             raise _wrong(line, f"has {value}, which does not go into {size} byte(s)")
         return (value % most).to_bytes(size, "little")
 
-    def _text(self, line: _Line) -> bytes:
+    def _text(self, line: _Statement) -> bytes:
         text = ",".join(line.operands).strip('"')
         missing = sorted(set(text) - set(self.letters))
         if missing:
             raise _wrong(line, f"has letters that are not drawn: {' '.join(missing)}")
         return bytes(self.letters[letter] for letter in text)
 
-    def _bit(self, line: _Line) -> bytes:
+    def _bit(self, line: _Statement) -> bytes:
         which = self._number(line.operands[0], line.scope, line.place, self.symbols)
         register = line.operands[1].lower()
         if not 0 <= which < 8 or register not in REGISTERS:
             raise _wrong(line, "needs a bit from 0 to 7 and a register")
         return bytes((0xCB, BITS[line.words] + 8 * which + REGISTERS.index(register)))
 
-    def _instruction(self, line: _Line) -> Instruction:
+    def _instruction(self, line: _Statement) -> Instruction:
         forms = []
         for operand in line.operands:
             bare = operand.lower()
@@ -194,6 +194,6 @@ class Assembler:
             ) from None
 
 
-def _wrong(line: _Line, what: str) -> UsageError:
+def _wrong(line: _Statement, what: str) -> UsageError:
     text = f"{line.words} {', '.join(line.operands)}".strip()
     return UsageError(f"{line.place}: {text!r} {what}. Correct this line")

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 
-# Time, address, bytes (negative where released), and the operator that asked.
-TorchAllocation = tuple[int, int, int, str]
+# Time, address, and bytes, negative where released.
+TorchAllocation = tuple[int, int, int]
 
 
 def torch_allocations(step: Callable[[], object]) -> list[TorchAllocation]:
@@ -23,13 +23,13 @@ def torch_allocations(step: Callable[[], object]) -> list[TorchAllocation]:
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
             step()
         events = profiler.profiler.kineto_results.experimental_event_tree()
-        stack = [("", event) for event in events]
+        stack = list(events)
     found: list[TorchAllocation] = []
     while stack:
-        operator, event = stack.pop()
+        event = stack.pop()
         if event.name == "[memory]":
             fields = event.extra_fields
-            found.append((event.start_time_ns, fields.ptr, fields.alloc_size, operator))
+            found.append((event.start_time_ns, fields.ptr, fields.alloc_size))
         else:
-            stack.extend((event.name, child) for child in event.children)
+            stack.extend(event.children)
     return sorted(found, key=lambda one: one[0])
