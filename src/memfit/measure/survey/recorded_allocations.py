@@ -8,9 +8,11 @@ size without running it.
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -94,7 +96,7 @@ def record(step: Callable[[], object]) -> list[AllocationEvent]:
         to = FileDestination(path, overwrite=True, compress_on_exit=False)
         with Tracker(destination=to, file_format=FileFormat.ALL_ALLOCATIONS):
             step()
-        with FileReader(path) as reader:
+        with FileReader(path) as reader, no_garbage():
             events = _events(reader.get_allocation_records())
     return events
 
@@ -115,6 +117,18 @@ def thinned(events: list[AllocationEvent], most: int = MOST_EVENTS) -> list[Allo
     return events
 
 
+@contextmanager
+def no_garbage() -> Iterator[None]:
+    """While objects are made by the hundred thousand: a search for garbage would take longer."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def _events(records: Iterable[AllocationRecord]) -> list[AllocationEvent]:
     """What malloc was asked for; mappings that go around it are left out."""
     from memray import AllocatorType as Asked
@@ -123,23 +137,22 @@ def _events(records: Iterable[AllocationRecord]) -> list[AllocationEvent]:
     aligned = {int(one) for one in (Asked.POSIX_MEMALIGN, Asked.ALIGNED_ALLOC, Asked.MEMALIGN)}
     free = int(Asked.FREE)
     places: dict[int, Where] = {}
-    live: dict[int, AllocationEvent] = {}
+    live: dict[int, tuple[int, int]] = {}
     events: list[AllocationEvent] = []
     for one in records:
         kind = one.allocator
         if kind == free:
-            made = live.pop(one.address, None)
-            block, size = (made.block, made.bytes) if made else (EARLIER, 0)
+            block, size = live.pop(one.address, (EARLIER, 0))
             events.append(AllocationEvent(block, True, size))
         elif kind in plain or kind in aligned:
-            where = places.get(one.stack_id)
-            if where is None:
-                where = places[one.stack_id] = tuple(one.stack_trace(_FRAMES))
-            size = one.size
+            block, size, stack = len(events), one.size, one.stack_id
+            if stack not in places:
+                places[stack] = tuple(one.stack_trace(_FRAMES))
+            live[one.address] = block, size
             marker = _MARKERS.get(size, "")
-            event = AllocationEvent(len(events), False, size, marker, where, kind in aligned)
-            live[one.address] = event
-            events.append(event)
+            events.append(
+                AllocationEvent(block, False, size, marker, places[stack], kind in aligned)
+            )
     return events
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from memfit.measure.kernel.proc import PeakMeter, own_bytes
 from memfit.measure.survey import recorded_allocations
 from memfit.measure.survey.malloc_replay import SEEDS, HeapGrowth, Malloc
-from memfit.measure.survey.recorded_allocations import Sequences, record_twice
+from memfit.measure.survey.recorded_allocations import Sequences, no_garbage, record_twice
 from memfit.measure.survey.replay_fork import ReplayFork, blocks_of
 from memfit.measure.survey.run_steps import Cycle, live_peak, run_steps
 from memfit.measure.survey.saved_activations import saved_activations
@@ -285,7 +285,8 @@ class Surveyor:
             rollout=Cycle.of(rollouts.at(sizes.collected)) if rollouts else None,
             iterations=self._iterations(sizes, len(update.acts)),
         )
-        return heap.fork.replay(steps, seeds)
+        with no_garbage():
+            return heap.fork.replay(steps, seeds)
 
     def _iterations(self, sizes: Sizes, events: int) -> int:
         """How many iterations to replay: not more than the run has."""
