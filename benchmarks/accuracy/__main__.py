@@ -15,6 +15,7 @@ from benchmarks.accuracy import baselines, plan, table, truth
 from benchmarks.accuracy.case import Case
 from benchmarks.accuracy.cases import select
 from benchmarks.accuracy.child import stop_all
+from benchmarks.accuracy.draw import draw
 from benchmarks.accuracy.isolation import private_libraries
 from benchmarks.accuracy.store import Store
 
@@ -29,16 +30,21 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--slice", choices=["small"], help="only the cases of the small slice")
     parser.add_argument("--jobs", type=int, default=1, help="cases at once (truth: always one)")
     parser.add_argument("--again", action="store_true", help="also cases that have a result")
+    parser.add_argument("--draw", type=int, metavar="SEED", help="runs drawn at random instead")
+    parser.add_argument("--runs", type=int, default=150, help="how many of them")
     return parser.parse_args()
 
 
-def stage_function(stage: str, stack: contextlib.ExitStack) -> Callable[[Case], dict[str, Any]]:
+def stage_function(
+    stage: str, stack: contextlib.ExitStack, *, drawn: bool
+) -> Callable[[Case], dict[str, Any]]:
     """Return what to do with one case."""
     if stage == "truth":
         prefix = stack.enter_context(private_libraries())
         if not prefix:
             say("no private mounts allowed: other Pythons will distort the truth")
-        return lambda case: truth.measure(case, prefix)
+        often = truth.measure_often if drawn else truth.measure
+        return lambda case: often(case, prefix)
     if stage == "baselines":
         return baselines.measure
     return lambda case: plan.predict(case, probe=stage == "probe")
@@ -82,8 +88,9 @@ def main() -> int:
     if args.stage == "table":
         table.write()
         return 0
-    store = Store(args.stage)
-    cases = select(args.only, args.slice == "small")
+    drawn = args.draw is not None
+    store = Store(f"draw{args.draw}-{args.stage}" if drawn else args.stage)
+    cases = draw(args.draw, args.runs) if drawn else select(args.only, args.slice == "small")
     known = store.current(cases)
     todo = [case for case in cases if args.again or case.name not in known]
     say(f"{args.stage}: {len(todo)} of {len(cases)} cases to run")
@@ -91,7 +98,7 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         if not todo:
             return 0
-        measure = stage_function(args.stage, stack)
+        measure = stage_function(args.stage, stack, drawn=drawn)
 
         def one(numbered: tuple[int, Case]) -> bool:
             number, case = numbered

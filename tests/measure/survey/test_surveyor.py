@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("torch")
+from memfit.errors import Unsupported
 from memfit.formulas.array_bytes import scaled
 from memfit.measure.kernel import proc
 from memfit.measure.survey.surveyor import ASSUMED_SAMPLE_BYTES, REAL_UPDATES, Surveyor
@@ -181,3 +183,9 @@ def test_the_first_update_may_show_another_unit() -> None:
             self.spec = replace(spec_of(batch_size=64), update=spec_of(minibatch=32).update)
 
     assert surveyed(AllAtOnce(spec_of(batch_size=64))).unit == 32
+
+
+def test_without_memray_the_survey_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "memray", None)
+    with pytest.raises(Unsupported, match=r"pip install 'memfit\[torch\]'"):
+        surveyed(Torch(spec_of()))

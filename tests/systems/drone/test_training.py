@@ -128,9 +128,11 @@ def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
         "-m",
         "memfit.systems.drone",
         "--agents",
-        "200",
+        "20",
+        "--history",
+        "20",
         "--iterations",
-        "999",
+        "9999",
     ]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

@@ -19,6 +19,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from memfit.errors import Unsupported
 from memfit.model.training import FORWARD_DONE
 
 if TYPE_CHECKING:
@@ -89,8 +90,12 @@ def record_twice(work: Callable[[], object]) -> list[AllocationEvent]:
 
 def record(step: Callable[[], object]) -> list[AllocationEvent]:
     """Run a step once and return its allocations in order."""
-    from memray import FileDestination, FileFormat, FileReader, Tracker
-
+    try:
+        from memray import FileDestination, FileFormat, FileReader, Tracker
+    except ImportError as error:
+        raise Unsupported(
+            "memray, which records allocations, is not installed: pip install 'memfit[torch]'"
+        ) from error
     with tempfile.TemporaryDirectory(prefix="memfit-recorded-") as folder:
         path = Path(folder, "allocations")
         to = FileDestination(path, overwrite=True, compress_on_exit=False)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from memfit.errors import Unsupported
 from memfit.measure.kernel.proc import PeakMeter, own_bytes
 from memfit.measure.survey import recorded_allocations
 from memfit.measure.survey.malloc_replay import SEEDS, HeapGrowth, Malloc
@@ -80,6 +81,8 @@ class Surveyor:
             heap = self._heap()
             self._record(heap)
             self._replay(heap)
+        except Unsupported:
+            raise
         except Exception as error:  # what a library does not foresee may refuse a small update
             if self.training.running_its_own:
                 raise  # the run itself would fail there
