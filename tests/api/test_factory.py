@@ -56,6 +56,7 @@ def test_an_on_policy_model_is_surveyed_not_assumed() -> None:
     assert "total_timesteps" not in found.ledger.knobs  # nobody said how long it learns
 
 
+@pytest.mark.slow
 def test_an_on_policy_model_is_rehearsed() -> None:
     found = plan("made:on_policy", probe=True)
     assert not any("did not finish" in note for note in found.notes)
@@ -69,6 +70,7 @@ def test_an_off_policy_model_is_planned_with_its_replay_full() -> None:
     assert rows["replay_buffer.observations"] == 2000 * 4096 * 4
 
 
+@pytest.mark.slow
 def test_a_sweep_of_a_factory_measures_updates_not_the_build() -> None:
     result = sweep(target="made:on_policy", over="n_steps=64,512", on=["2GiB"])
     assert [p.outcome for p in result.points] == [Outcome.DONE] * 2

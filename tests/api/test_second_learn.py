@@ -39,6 +39,7 @@ def test_the_second_call_counts_what_the_first_leaves(
     assert "second call needs the most" in " ".join(told["notes"])  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_first_call_that_needs_more_stays_the_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

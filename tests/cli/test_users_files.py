@@ -52,11 +52,12 @@ WRITES = """
 @pytest.mark.parametrize(
     ("kind", "options", "words"),
     [
-        ("DummyVecEnv", "{}", ["--probe"]),
+        ("DummyVecEnv", "{}", []),
+        pytest.param("DummyVecEnv", "{}", ["--probe"], marks=pytest.mark.slow),
         pytest.param("SubprocVecEnv", "{'start_method': 'fork'}", [], marks=pytest.mark.slow),
-        ("SubprocVecEnv", "{}", []),
+        pytest.param("SubprocVecEnv", "{}", [], marks=pytest.mark.slow),
     ],
-    ids=["in one process, probed", "forked", "fork server"],
+    ids=["in one process", "in one process, probed", "forked", "fork server"],
 )
 def test_a_script_that_writes_everywhere_changes_nothing(
     user: User, kind: str, options: str, words: list[str]

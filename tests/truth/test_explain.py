@@ -184,7 +184,9 @@ def test_a_rollout_that_never_ends_is_named_by_its_holder() -> None:
         ("numpy_half_filled", "small[*]", 39, 40, 39),
         ("hugepages", "block", 66, 67, 66),
         ("torch_model", "optimizer exp_avg", 16, 17, 16),
-        ("sb3_replay", "model.replay_buffer.observations", 0, 1, 15),
+        pytest.param(
+            *("sb3_replay", "model.replay_buffer.observations", 0, 1, 15), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_arrays_are_named_with_what_of_them_is_resident(
@@ -198,7 +200,15 @@ def test_arrays_are_named_with_what_of_them_is_resident(
     assert sum(rows(explanation).values()) == pytest.approx(explanation.pss_bytes, rel=0.01)
 
 
-@pytest.mark.parametrize("name", ["drone", "numpy_half_filled", "sb3_replay", "torch_model"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("drone", marks=pytest.mark.slow),
+        "numpy_half_filled",
+        "sb3_replay",
+        "torch_model",
+    ],
+)
 def test_private_memory_has_holders(name: str) -> None:
     explanation = inside_of(name)
     assert explanation.inside is not None

@@ -80,6 +80,7 @@ DQN("MlpPolicy", "CartPole-v1", buffer_size=20_000, device="cpu", seed=0).learn(
 """
 
 
+@pytest.mark.slow
 def test_dqn_without_a_variable(tmp_path: Path) -> None:
     with Target(DQN, tmp_path) as target:
         answer = target.ask(duplicates=True)

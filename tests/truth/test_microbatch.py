@@ -186,8 +186,9 @@ def child(*words: str) -> Any:
 
 @pytest.mark.parametrize(
     ("policy", "batch", "room"),
-    [pytest.param("CnnPolicy", 512, 0.55, marks=pytest.mark.slow), ("MlpPolicy", 4096, 0.65)],
+    [("CnnPolicy", 512, 0.55), ("MlpPolicy", 4096, 0.65)],
 )
+@pytest.mark.slow
 def test_a_limit_is_kept_where_plain_ppo_goes_over(policy: str, batch: int, room: float) -> None:
     """The limit is so much of what the library's own update adds."""
     plain = child("plain", "0", policy, str(batch))

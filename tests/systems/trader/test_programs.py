@@ -208,7 +208,10 @@ def test_a_training_beyond_its_limit_is_not_begun(tmp_path: Path) -> None:
     [
         ["--trials", "2", "--limit", "3GiB"],
         ["--trials", "0"],
-        ["--trials", "0", "--as-described", "--threads", "1", "--workers", "1"],
+        pytest.param(
+            ["--trials", "0", "--as-described", "--threads", "1", "--workers", "1"],
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["study", "fitted", "described"],
 )
