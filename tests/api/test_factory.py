@@ -64,6 +64,7 @@ def test_an_on_policy_model_is_rehearsed() -> None:
     assert found.peak_bytes > 2 * ROLLOUT + 200 * MIB
 
 
+@pytest.mark.slow
 def test_an_off_policy_model_is_planned_with_its_replay_full() -> None:
     found = plan("made:off_policy")
     rows = {c.name: found.ledger.bytes_of(c) for c in found.ledger.components}

@@ -75,6 +75,7 @@ def test_a_script_may_take_the_value_itself(ppo: Path) -> None:
     assert any("no setting envs" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_a_replay_buffer_is_filled_as_the_run_will_fill_it(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(DQN)

@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.truth, pytest.mark.alone, pytest.mark.timeout(240)]
 MIB = 2**20
 
 
+@pytest.mark.slow
 def test_a_rehearsed_plan_is_as_near_as_published(tmp_path: Path) -> None:
     """One script here; test_default.py holds all of them to it, and to be nearer than plain ones.
 
@@ -26,6 +27,7 @@ def test_a_rehearsed_plan_is_as_near_as_published(tmp_path: Path) -> None:
     assert abs(answer["peak_bytes"] - true) <= bounds("probe").worst * true, figures
 
 
+@pytest.mark.slow
 def test_a_run_with_a_windowed_buffer_is_planned_with_what_that_stores(tmp_path: Path) -> None:
     answer, _ = kernel.plan("ppo_windows.py", cwd=tmp_path)
     true = kernel.run("ppo_windows.py", cwd=tmp_path).peak

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.truth, pytest.mark.alone, pytest.mark.timeout(120)]
 MIB = 2**20
 
 
-@pytest.mark.parametrize("name", ["pixels", pytest.param("autoencoder", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["autoencoder", pytest.param("pixels", marks=pytest.mark.slow)])
 def test_a_torch_run_is_planned_near_the_truth(name: str, tmp_path: Path) -> None:
     true = kernel.run("torch_modules.py", name, cwd=tmp_path).peak
     beside = tmp_path / "torch_modules.py"

@@ -368,6 +368,7 @@ def pickled_in(model: Path) -> bytes:
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.slow
 def test_output_is_where_it_was_asked_for(folder: Path) -> None:
     options = ["--output", "kept", "--save-every", "4", "--eval-every", "2", "--episode-steps", "3"]
     out, err = ended(started(folder, *SMALL, *options, "--rom", str(CARTRIDGE)))

@@ -187,7 +187,9 @@ def test_help_loads_neither_torch_nor_pygame() -> None:
         assert word in done.stdout
 
 
-@pytest.mark.parametrize("workers", [[], ["--workers", "fork"]])
+@pytest.mark.parametrize(
+    "workers", [[], pytest.param(["--workers", "fork"], marks=pytest.mark.slow)]
+)
 def test_ctrl_c_ends_cleanly(workers: list[str]) -> None:
     command = [sys.executable, "-m", "memfit.systems.ninja", *SMALL, *QUIET, *workers]
     child = subprocess.Popen(

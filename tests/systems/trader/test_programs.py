@@ -54,6 +54,7 @@ def with_base(study: Study, base: estimate.Base) -> Study:
     return study
 
 
+@pytest.mark.slow
 def test_a_study_prunes_what_does_not_fit_and_says_why(base: estimate.Base) -> None:
     """A limit in which small trials fit, and the widest do not."""
     before = set(tree(os.getpid()))
