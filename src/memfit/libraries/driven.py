@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from memfit.formulas.array_bytes import sizes
 from memfit.model import NetworkSpec
-from memfit.model.training import MINIBATCH, Driven, Mark, Sizes, Work
+from memfit.model.training import Driven, Sizes, Work
 
 
 class DrivenTraining(Driven, Protocol):
@@ -82,11 +82,10 @@ def repeat_rows(arrays: Iterable[Any], filled: int, rows: int) -> None:
             array[start:stop] = array[: stop - start]
 
 
-def few(minibatches: Iterator[Any], work: Work, mark: Mark) -> Iterator[Any]:
+def few(minibatches: Iterator[Any], work: Work) -> Iterator[Any]:
     """The first minibatches, fewer where time runs out; none is held here."""
     for _ in range(work.minibatches):
         for minibatch in itertools.islice(minibatches, 1):
-            mark(MINIBATCH)
             yield minibatch
             del minibatch
         if time.perf_counter() > work.deadline:

@@ -24,7 +24,7 @@ from memfit.model import Component, Readings
 from memfit.model.busy_clock import BusyClock
 from memfit.model.job import Job
 from memfit.model.runspec import ArraySpec, CallbackSpec, RunSpec, UpdateSpec, VecEnvSpec
-from memfit.model.training import MINIBATCH, Beside, Mark, ModuleHook, SkipTraining, Stop, Work
+from memfit.model.training import Beside, Mark, ModuleHook, SkipTraining, Stop, Work
 
 NAME, LENGTH = "skrl", "timesteps"
 UPDATE = ("update",)
@@ -215,12 +215,6 @@ class SkrlTraining(DrivenTraining):
         needed = 0 if self.on_policy else -(-work.batch // int(self.own.num_envs))
         return max(2, min(needed, int(self.own.memory_size)))
 
-    def held_bytes(self, work: Work) -> int:
-        rows = self._rows(work) * int(self.own.num_envs)
-        held = rows * sum(map(_row_bytes, self.own.tensors.values()))
-        sampled = self._sampled_bytes() if self.on_policy else 0
-        return held + work.batch * self._minibatches(work) * sampled
-
     def collect(self, work: Work) -> None:
         import numpy as np
 
@@ -285,16 +279,14 @@ class SkrlTraining(DrivenTraining):
         own_sample = memory.sample
 
         def sample(names: list[str], **how: Any) -> Any:
-            if not self.on_policy:
-                mark(MINIBATCH)
-                return own_sample(names, **how)
-            return few(iter(self.sampled or own_sample(names, **how)), work, mark)
+            return few(iter(self.sampled or own_sample(names, **how)), work)
 
         less = {"learning_epochs": work.epochs}
         if not self.on_policy:
             steps = max(2, work.minibatches) * int(getattr(agent.cfg, "policy_delay", 1))
             less = {"batch_size": work.batch, "gradient_steps": steps}
-        with changed(memory, sample=sample), changed(agent.cfg, **less):
+        fewer = {"sample": sample} if self.on_policy else {}
+        with changed(memory, **fewer), changed(agent.cfg, **less):
             agent.enable_models_training_mode(True)
             agent.update(timestep=0, timesteps=int(self.trainer.cfg.timesteps))
             agent.enable_models_training_mode(False)

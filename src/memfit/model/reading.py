@@ -65,8 +65,7 @@ class Readings:
     `graph` is what one sample of a rollout that records gradients keeps; `growth_spread` is how
     far single replays went beyond their mean. `matched_share` is the share of an update's
     allocated bytes whose growth with the batch is known. `retained` is what malloc held free at
-    `warm`. `seen` is the growth of an update at the run's own size, where one was cheap enough to
-    run. `assumed` says that no update could be run and `live` is a guess.
+    `warm`. `assumed` says that no update could be run and `live` is a guess.
     """
 
     stopped: int
@@ -74,7 +73,6 @@ class Readings:
     unit: int
     base: int = 0
     retained: int = 0
-    seen: int = 0
     matched_share: float = 1.0
     assumed: bool = False
     activations: Slope | None = None

@@ -23,8 +23,7 @@ from memfit.model.runspec import RunSpec
 ModuleHook = Callable[[ModuleType], None]
 Mark = Callable[[str], None]
 
-# What a driven update notes between its allocations, by these words.
-MINIBATCH, FORWARD_DONE = "minibatch", "forward done"
+FORWARD_DONE = "forward done"  # what a driven update notes between its allocations
 FEW_STEPS = 4
 
 
@@ -138,7 +137,6 @@ class Driven(Training, Protocol):
     """A training that does a part of its own work at sizes of memfit's choice."""
 
     running_its_own: bool = False  # the run's own code is at work: an exception now is the run's
-    patience: float = 1.0  # how many times longer than others an update may take
     recorded_samples: int = 0  # the samples at which an update has to be recorded; 0: any will do
 
     @abstractmethod
@@ -152,10 +150,6 @@ class Driven(Training, Protocol):
     def samples_of(self, work: Work) -> int:
         """How many samples really go through the networks at once in this much work."""
         return work.batch
-
-    def held_bytes(self, work: Work) -> int:
-        """What the buffers of this much work hold."""
-        return 0
 
     def collect(self, work: Work) -> None:
         """Fill what an update learns from."""

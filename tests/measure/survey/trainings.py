@@ -7,7 +7,7 @@ from typing import Any
 
 from memfit.libraries.driven import DrivenTraining
 from memfit.model import RunSpec, UpdateSpec
-from memfit.model.training import MINIBATCH, Beside, Mark, Work
+from memfit.model.training import Beside, Mark, Work
 
 FEATURES = 10_000
 SAMPLE_BYTES = 4 * FEATURES  # of float32
@@ -44,7 +44,6 @@ class Torch(DrivenTraining):
         self.most = most
         self.traceable = True
         self.padded = 1.0
-        self.held = 0
         self.stays: Any = None
         self.batches: list[int] = []
         self.weight = torch.nn.Parameter(torch.ones(FEATURES))
@@ -62,12 +61,8 @@ class Torch(DrivenTraining):
             self.stays = torch.ones(self.first_use // 4)
         fixed = torch.ones(FIXED_BYTES // 4)
         for _ in range(work.minibatches):
-            mark(MINIBATCH)
             torch.ones(work.batch, FEATURES).clone()
         del fixed
-
-    def held_bytes(self, work: Work) -> int:
-        return self.held
 
     def rollout_step(self, samples: int) -> object:
         import torch

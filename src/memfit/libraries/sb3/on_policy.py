@@ -30,7 +30,6 @@ class OnPolicy(Sb3Training):
     def __init__(self, model: Any, **how: Any) -> None:
         super().__init__(model, **how)
         self.recurrent = hasattr(model, "_last_lstm_states")
-        self.patience = 4.0 if self.recurrent else 1.0
         self.recorded_samples = 2 * int(model.n_steps) if self.recurrent else 0
         self.buffer: Any = None
         self.collected: Any = None  # many real steps of a recurrent run: taken once, used again
@@ -56,11 +55,6 @@ class OnPolicy(Sb3Training):
         if not self.seen.whole_rollout:
             return work.batch
         return self.rows(work) * int(self.model.n_envs)
-
-    def held_bytes(self, work: Work) -> int:
-        buffer = self.model.rollout_buffer
-        held = sum(int(a.nbytes) for a in arrays_of(buffer, self.arrays_of_buffer))
-        return held // int(buffer.buffer_size) * self.rows(work)
 
     def collect(self, work: Work) -> None:
         if self.collected is not None:
@@ -132,7 +126,7 @@ class OnPolicy(Sb3Training):
 
         def get(batch_size: int | None = None) -> Any:
             self.seen.whole_rollout |= batch_size is None
-            return few(own_get(batch_size), work, mark)
+            return few(own_get(batch_size), work)
 
         def flatten(array: Any) -> Any:
             self.seen.flattened = True

@@ -8,31 +8,26 @@ sequence of allocations, and a replay of that sequence at full size that touches
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 from memfit.errors import Unsupported
-from memfit.measure.kernel.proc import PeakMeter, own_bytes
+from memfit.measure.kernel.proc import PeakMeter
 from memfit.measure.survey import recorded_allocations
 from memfit.measure.survey.malloc_replay import SEEDS, HeapGrowth, Malloc
 from memfit.measure.survey.recorded_allocations import Sequences, no_garbage, record_twice
 from memfit.measure.survey.replay_fork import ReplayFork, blocks_of
 from memfit.measure.survey.run_steps import Cycle, live_peak, run_steps
 from memfit.measure.survey.saved_activations import saved_activations
-from memfit.model import NO_SLOPE, Readings, Slope, phase_of
-from memfit.model.training import MINIBATCH, Driven, Sizes, Work, no_mark
+from memfit.model import NO_SLOPE, Readings, Slope
+from memfit.model.training import Driven, Sizes, Work, no_mark
 
 # A small update should cost little memory and time, yet be large enough that kernels choose the
 # same ways of working as at full size, with as many threads and small objects.
 SMALL_BYTES = 32 * 2**20
 LEAST_SAMPLES, SMALL_SAMPLES = 16, 512
-WARM_SAMPLES, MIDDLE_SAMPLES = 16, 128
-# An update at the run's own size is better than any replay of it, where it is this cheap.
-REAL_SECONDS = 0.6
-REAL_HELD_BYTES, REAL_GROWN_BYTES = 16 * 2**20, 2**30
-REAL_UPDATES = 3
+WARM_SAMPLES = 16
 # What comes and goes in a run is replayed so often (a run that collects anew each time is long, a
 # step on a replay buffer is short), or as often as so many events allow.
 ROLLOUTS, GRADIENT_STEPS = 12, 12
@@ -40,16 +35,6 @@ MOST_EVENTS = 100_000
 # A long rollout whose graphs are kept evens out by itself what chance does in a short one.
 LONG_ROLLOUT, LONG_SEEDS = 16, 2
 ASSUMED_SAMPLE_BYTES = 2**20  # where nothing at all can be traced
-
-
-@dataclass(kw_only=True)
-class _Heap:
-    """What is known of the heap once small updates have been done."""
-
-    fork: ReplayFork
-    seen: int = 0
-    since_warm: int = 0
-    recorded: dict[str, Sequences] = field(default_factory=dict)
 
 
 class Surveyor:
@@ -72,15 +57,17 @@ class Surveyor:
         self.meter = PeakMeter()
         self.malloc = Malloc()
         self.readings = Readings(stopped=stopped, warm=0, unit=1)
+        self.recorded: dict[str, Sequences] = {}
 
     def run(self) -> Readings:
         """All stages."""
-        heap: _Heap | None = None
+        fork: ReplayFork | None = None
         try:
             self._warm_up()
-            heap = self._heap()
-            self._record(heap)
-            self._replay(heap)
+            # From here on the survey's own tools take memory, so nothing is read any more.
+            fork = ReplayFork(unread=blocks_of(self.training.tensors()))
+            self._record()
+            self._replay(fork)
         except Unsupported:
             raise
         except Exception as error:  # what a library does not foresee may refuse a small update
@@ -88,8 +75,8 @@ class Surveyor:
                 raise  # the run itself would fail there
             self._assume(error)
         finally:
-            if heap is not None:
-                heap.fork.dismiss()
+            if fork is not None:
+                fork.dismiss()
         return self.readings
 
     @property
@@ -120,91 +107,14 @@ class Surveyor:
         self.training.collect(work)
         self.training.update(work, no_mark)
 
-    # -- at the run's own size -------------------------------------------------------------------
-
-    def _heap(self) -> _Heap:
-        """The heap as replays find it: as it is now, or as updates at the real size leave it.
-
-        Matrix kernels keep buffers that depend on the size, which no recording sees; where these
-        come to lie decides what malloc can give back. From here on the survey's own tools take
-        memory, so nothing is read any more.
-        """
-        fork, warm = self._fork(), own_bytes()
-        try:
-            seen = self._see_real_updates(warm)
-        except Exception:
-            fork.dismiss()
-            raise
-        if seen is None:
-            return _Heap(fork=fork)
-        since_warm = max(0, own_bytes() - warm)
-        fork.dismiss()
-        self.readings = replace(self.readings, seen=seen)
-        return _Heap(fork=self._fork(), seen=seen, since_warm=since_warm)
-
-    def _fork(self) -> ReplayFork:
-        return ReplayFork(unread=blocks_of(self.training.tensors()))
-
-    def _see_real_updates(self, warm: int) -> int | None:
-        """The growth of updates at the run's own size; None where they would take too long."""
-        full = self._full
-        if full.records_gradients:
-            return None
-        most = REAL_SECONDS * self.training.patience
-        seconds, grown, done = 0.0, 0, 1
-        seen: int | None = None
-        for samples in (n for n in (WARM_SAMPLES, MIDDLE_SAMPLES) if n < full.width):
-            if self._too_much(seconds, grown, done, samples, most):
-                break
-            # The first is slowed down by the fork before it.
-            seconds, grown = min(self._real_update(samples, warm) for _ in range(2))
-            done = samples
-        if not self._too_much(seconds, grown, done, full.width, most):
-            seen = max(self._real_update(full.width, warm)[1] for _ in range(REAL_UPDATES))
-        self._settle()
-        return seen
-
-    def _too_much(self, seconds: float, grown: int, done: int, samples: int, most: float) -> bool:
-        # Half of what a small update takes does not grow with it.
-        share = 0.5 if done == WARM_SAMPLES else 1.0
-        held = self.training.held_bytes(self._work(samples))
-        return (
-            share * seconds * samples > most * done
-            or held > REAL_HELD_BYTES
-            or grown * samples > REAL_GROWN_BYTES * done
-        )
-
-    def _real_update(self, samples: int, warm: int) -> tuple[float, int]:
-        """How long one keeps this thread busy, and what it grows by beyond its buffers.
-
-        Other processes must not count. Copies made before the first minibatch are over by then.
-        """
-        work = self._work(samples)
-        self.training.collect(work)
-        first = [MINIBATCH]
-
-        def mark(word: str) -> None:
-            if word in first:
-                first.clear()
-                self.meter.start()
-
-        self.meter.start()
-        started = time.thread_time()
-        self.training.update(work, mark)
-        seconds = time.thread_time() - started
-        held = self.training.held_bytes(work)
-        return seconds, max(0, self.meter.own_peak() - warm - held)
-
-    # -- recorded and replayed -------------------------------------------------------------------
-
-    def _record(self, heap: _Heap) -> None:
+    def _record(self) -> None:
         full, training = self._full, self.training
         traced = saved_activations(training, full.width)
         small, large = self._recorded_sizes(full.width, traced)
-        updates = heap.recorded["update"] = self._recorded_updates(small, large)
+        updates = self.recorded["update"] = self._recorded_updates(small, large)
         graph = NO_SLOPE
         if full.steps:
-            rollouts = heap.recorded["rollout"] = self._recorded_rollouts(full.collected, traced)
+            rollouts = self.recorded["rollout"] = self._recorded_rollouts(full.collected, traced)
             if full.records_gradients:
                 low, high = full.collected, 2 * full.collected
                 kept = [Cycle.of(rollouts.at(n)).kept_bytes for n in (low, high)]
@@ -259,26 +169,20 @@ class Surveyor:
         first, second = (record_twice(partial(step, n)) for n in (small, large))
         return Sequences(small=first, large=second, small_batch=small, large_batch=large)
 
-    def _replay(self, heap: _Heap) -> None:
+    def _replay(self, fork: ReplayFork) -> None:
         full, larger = self._full, self.training.sizes(self.larger)
         short = full.steps <= LONG_ROLLOUT or not full.records_gradients
-        one = self._replayed(heap, full, SEEDS if short else LONG_SEEDS)
-        two = self._replayed(heap, larger, SEEDS // 2 if short else LONG_SEEDS)
+        one = self._replayed(fork, full, SEEDS if short else LONG_SEEDS)
+        two = self._replayed(fork, larger, SEEDS // 2 if short else LONG_SEEDS)
         growth, spread = {}, {}
         for moment in one:
-            likely = one[moment].likely + heap.since_warm
-            if heap.seen and moment == full.moment:
-                alive = (a for a in full.arrays if phase_of(moment) in map(phase_of, a.phases))
-                seen = heap.seen + sum(a.bytes for a in alive)
-                # The first updates were seen; over many more, malloc holds what replays say.
-                likely = max(seen, (seen + likely) // 2)
-            more = two[moment].likely - one[moment].likely
-            growth[moment] = Slope.through(full.unit, larger.unit, likely, likely + more)
-            spread[moment] = one[moment].most - one[moment].likely
+            likely = one[moment].likely
+            growth[moment] = Slope.through(full.unit, larger.unit, likely, two[moment].likely)
+            spread[moment] = one[moment].most - likely
         self.readings = replace(self.readings, growth=growth, growth_spread=spread)
 
-    def _replayed(self, heap: _Heap, sizes: Sizes, seeds: int) -> dict[str, HeapGrowth]:
-        updates, rollouts = heap.recorded["update"], heap.recorded.get("rollout")
+    def _replayed(self, fork: ReplayFork, sizes: Sizes, seeds: int) -> dict[str, HeapGrowth]:
+        updates, rollouts = self.recorded["update"], self.recorded.get("rollout")
         padding = self.training.padding(updates.large_batch, sizes.width)
         width = round(sizes.width * padding)
         update = Cycle.of(updates.at(width))
@@ -289,7 +193,7 @@ class Surveyor:
             iterations=self._iterations(sizes, len(update.acts)),
         )
         with no_garbage():
-            return heap.fork.replay(steps, seeds)
+            return fork.replay(steps, seeds)
 
     def _iterations(self, sizes: Sizes, events: int) -> int:
         """How many iterations to replay: not more than the run has."""
