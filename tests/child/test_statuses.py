@@ -110,6 +110,15 @@ def test_a_spec_whose_networks_do_not_run(tmp_path: Path) -> None:
     assert "its networks do not run" in answer.reason
 
 
+def test_a_spec_may_import_modules_of_packages(tmp_path: Path) -> None:
+    """One that is there is imported, and one that is not is told by its name."""
+    spec = tmp_path / "run.toml"
+    spec.write_text(SPEC.replace("schema = 1", 'schema = 1\nimports = ["xml.dom", "xml.nowhere"]'))
+    answer = ended(job_of(spec, ()))
+    assert answer.status is Status.BAD_SPEC
+    assert answer.reason == "imports: there is no module xml.nowhere"
+
+
 @pytest.mark.torch
 def test_a_training_is_surveyed_where_it_would_begin(tmp_path: Path) -> None:
     answer = ended(ppo(tmp_path))

@@ -90,7 +90,7 @@ class Child:
         sys.path.insert(0, str(Path.cwd()))
         try:
             for name in facts["imports"]:
-                importlib.import_module(name)
+                _import(name)
             library_of(facts["library"]).build(facts, self.scratch, self.stop)
         except SpecError as error:
             self.answer(Answer(status=Status.BAD_SPEC, reason=str(error)))
@@ -144,6 +144,15 @@ class Child:
         found = self.observed()
         assert found is not None
         self.answer(found)
+
+
+def _import(name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise  # the module is there, and what it needs is not
+        raise SpecError(f"imports: there is no module {name}") from error
 
 
 def _look_at(training: Training, job: Job, stopped: int, scratch: Path) -> dict[str, Any]:

@@ -390,7 +390,8 @@ def _change(
 
 
 def _installed(name: str) -> bool:
+    """Whether a module's package is there; nothing of it is imported here."""
     try:
-        return importlib.util.find_spec(name) is not None
+        return importlib.util.find_spec(name.partition(".")[0]) is not None
     except ValueError:  # a module that is loaded already, and from no file: `__main__`
         return True

@@ -18,7 +18,7 @@ LARGEST_ARRAY = 2**50
 # What texts must look like; `_ADVICE` says it in words.
 NAME = r"^[A-Za-z][\w.]*$"
 WORD = r"^\w+$"
-MODULE = r"^[A-Za-z_]\w*$"
+MODULE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
 FACTORY = r"^$|^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
 # The branches of a union, which stand in the location of an error.
 LIST, TABLE = "<list>", "<table>"
@@ -28,7 +28,7 @@ _WIDEST = 60
 _ADVICE = {
     NAME: "use letters, digits, _ and ., a letter first",
     WORD: "use one word, such as Adam or MSELoss",
-    MODULE: "name a package at the top level, such as pandas",
+    MODULE: "name a module, such as pandas or torch.distributed",
     FACTORY: "write package.module:function",
 }
 _FORMS = ("shape", "discrete", "multidiscrete", "multibinary")
