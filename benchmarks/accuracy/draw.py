@@ -26,6 +26,7 @@ from benchmarks.accuracy.case import Case
 MIB = 1 << 20
 BASE = 310 * MIB  # libraries
 CLASSES = ((0, 512), (512, 1024), (1024, 8192))  # MiB of the rough count
+QUANTILES = {"QRDQN": 120_000, "TQC": 10_000}  # floats of a sample that each is compared with each
 MOST_FLOATS = 2e11  # multiplications of one update
 MOST_MINIBATCHES = 48  # of an epoch
 ON_POLICY = {"PPO": 26, "A2C": 8, "TRPO": 6, "MaskablePPO": 5, "RecurrentPPO": 7}
@@ -147,9 +148,10 @@ def _run(one: random.Random) -> tuple[Drawn, float, float]:
         run.callbacks = one.sample(["evaluate", "checkpoint"], one.randint(1, 2))
         run.every = max(1, run.timesteps // run.n_envs // 2)
     size += BASE + 4 * own * copies * 4
-    size += 4 * batch * copies * 1.5 * (sample + 2 * width * depth)
+    size += 4 * batch * (copies * 1.5 * (sample + 2 * width * depth) + QUANTILES.get(algorithm, 0))
     size += 160 * MIB * run.n_envs * (run.vec_env == "subproc")
-    return run, size, batch * copies * 3 * (own + weighs)
+    work = batch * (copies * 3 * (own + weighs) + 50 * QUANTILES.get(algorithm, 0))
+    return run, size, work
 
 
 def _on_policy(one: random.Random, run: Drawn, observed: int, batch: int) -> tuple[float, int]:
