@@ -33,29 +33,3 @@ def test_learning_more_than_once_is_seen(
 def test_a_script_that_is_gone_has_nothing_to_say(tmp_path: Path) -> None:
     assert learn_calls(tmp_path / "missing.py") == 0
     assert script_notes(tmp_path / "missing.py") == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "names"),
-    [
-        ("model.learn(10)\nevaluate_policy(model, env)", 2, "evaluate_policy()"),
-        ("model.learn(10)\nmodel.save('m')\nprint(time.time())\nenv.close()", None, ""),
-        (
-            "def main():\n    model.learn(1)\n    env = RecordVideo(gym.make('x'))\nmain()",
-            3,
-            "RecordVideo(), make()",
-        ),
-        ("try:\n    model.learn(1)\nfinally:\n    env.close()\nshow(env)", 5, "show()"),
-        ("if x:\n    a.learn(1)\nelse:\n    b.learn(1)\nplay(5)", 5, "play()"),
-        ("def play():\n    render()\nmodel.learn(1)\ndef later():\n    render()", None, ""),
-        ("import this", None, ""),
-    ],
-)
-def test_what_comes_after_learning_is_said(
-    text: str, line: int | None, names: str, tmp_path: Path
-) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(text)
-    notes = [note for note in script_notes(script) if note != LEARNS_IN_A_LOOP]
-    assert len(notes) == (line is not None)
-    assert all(f"from line {line} ({names})" in note for note in notes)

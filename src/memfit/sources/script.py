@@ -10,25 +10,6 @@ LEARNS_IN_A_LOOP = (
     "train on, plan the whole length with --set total_timesteps=N"
 )
 
-# Calls after learn() that take next to nothing.
-_SMALL = {
-    *(
-        "print",
-        "close",
-        "save",
-        "exit",
-        "info",
-        "debug",
-        "warning",
-        "log",
-        "format",
-        "join",
-        "main",
-    ),
-    *("time", "perf_counter", "round", "str", "len", "range", "item", "mean", "finish", "flush"),
-}
-_MOST_NAMES = 4
-
 
 def learn_calls(path: Path) -> int:
     """How many calls of learn() stand in a script; 0 where it cannot be read."""
@@ -37,20 +18,9 @@ def learn_calls(path: Path) -> int:
 
 def script_notes(path: Path) -> tuple[str, ...]:
     """What a reader of the plan should know about the rest of the script."""
-    tree = _parsed(path)
-    loops = (n for n in ast.walk(tree) if isinstance(n, ast.For | ast.While))
+    loops = (n for n in ast.walk(_parsed(path)) if isinstance(n, ast.For | ast.While))
     looped = any(_is_learn(n) for loop in loops for n in ast.walk(loop))
-    notes = [LEARNS_IN_A_LOOP] if looped else []
-    rest = [s for s in _after_learning(tree) if set(_called(s)) - _SMALL]
-    if rest:
-        names = list(dict.fromkeys(name for s in rest for name in _called(s) if name not in _SMALL))
-        shown = ", ".join(f"{name}()" for name in names[:_MOST_NAMES])
-        more = ", ..." if len(names) > _MOST_NAMES else ""
-        notes.append(
-            f"the script goes on after learn(), from line {rest[0].lineno} ({shown}{more}), and "
-            "what that takes is not in this plan: memfit run measures all of it"
-        )
-    return tuple(notes)
+    return (LEARNS_IN_A_LOOP,) if looped else ()
 
 
 def imports_of(path: Path) -> list[str]:
@@ -62,26 +32,6 @@ def imports_of(path: Path) -> list[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.append(node.module)
     return found
-
-
-def _after_learning(tree: ast.AST) -> list[ast.stmt]:
-    """The statements that follow the last call of learn(), in its own body and those around it."""
-    found: list[ast.stmt] = []
-    for node in ast.walk(tree):
-        for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
-            if isinstance(body, list):
-                learns = [i for i, s in enumerate(body) if any(map(_is_learn, ast.walk(s)))]
-                found += body[learns[-1] + 1 :] if learns else []
-    return found
-
-
-def _called(statement: ast.stmt) -> list[str]:
-    """The names of functions that a statement calls; a definition calls none."""
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-        return []
-    calls = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
-    names = [getattr(f, "attr", getattr(f, "id", "")) for f in calls]
-    return [name for name in names if name]
 
 
 def _parsed(path: Path) -> ast.AST:
