@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,14 @@ def test_a_filling_replay_goes_over_the_limit_where_the_plan_says(tmp_path: Path
     assert answer["crossing"]["because"].startswith("replay_buffer.")
     assert abs(answer["crossing"]["step"] - crossed) <= 0.15 * last, answer["crossing"]
     assert "MF002" in {finding["code"] for finding in answer["findings"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["drone.toml", "fighter.toml"])
+def test_a_described_system_is_planned_at_its_full_size(name: str, tmp_path: Path) -> None:
+    """Gigabytes, thousands of samples, a rollout of a hundred steps whose graphs are kept."""
+    planned = kernel.python("-m", "memfit", "plan", name, "--format", "json", "-q", cwd=tmp_path)
+    assert planned.code in (0, 3), planned.err
+    answer = json.loads(planned.out)
+    assert answer["peak_bytes"] > 8 * 2**30
+    assert answer["planner_peak_bytes"] < 2 * 2**30

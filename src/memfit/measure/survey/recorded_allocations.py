@@ -65,7 +65,7 @@ def mark(word: str) -> None:
         torch.empty(_MARKER_BYTES[word], dtype=torch.uint8)
 
 
-def record_twice(work: Callable[[], object]) -> list[AllocationEvent]:
+def record_twice(work: Callable[[], object], most: int = MOST_EVENTS) -> list[AllocationEvent]:
     """Do a piece of work twice, after a first time unseen, and return what both allocate, in order.
 
     The first time at some size builds what is kept for that size. What the work returns is held
@@ -83,9 +83,8 @@ def record_twice(work: Callable[[], object]) -> list[AllocationEvent]:
     events = record(both)
     middle = next(i for i, event in enumerate(events) if event.marker == WORK_DONE)
     gone = {event.block for event in events[:middle] if event.free}
-    return thinned(
-        [event for event in events[:middle] if event.block not in gone] + events[middle:]
-    )
+    left = [event for event in events[:middle] if event.block not in gone]
+    return thinned(left + events[middle:], most)
 
 
 def record(step: Callable[[], object]) -> list[AllocationEvent]:
@@ -106,7 +105,7 @@ def record(step: Callable[[], object]) -> list[AllocationEvent]:
     return events
 
 
-def thinned(events: list[AllocationEvent], most: int = MOST_EVENTS) -> list[AllocationEvent]:
+def thinned(events: list[AllocationEvent], most: int) -> list[AllocationEvent]:
     """The events without small objects of short lives, as far as there are too many."""
     for longest in _SHORT_LIVES:
         if len(events) <= most:

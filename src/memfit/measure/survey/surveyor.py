@@ -28,10 +28,10 @@ from memfit.model.training import Driven, Sizes, Work, no_mark
 SMALL_BYTES = 32 * 2**20
 LEAST_SAMPLES, SMALL_SAMPLES = 16, 512
 WARM_SAMPLES = 16
-# What comes and goes in a run is replayed so often (a run that collects anew each time is long, a
-# step on a replay buffer is short), or as often as so many events allow.
-ROLLOUTS, GRADIENT_STEPS = 12, 12
-MOST_EVENTS = 100_000
+# What comes and goes in a run is replayed so often, or as often as so many events allow; all steps
+# of a rollout together have so many.
+MOST_ITERATIONS = 12
+MOST_EVENTS, MOST_ROLLOUT_EVENTS = 100_000, 40_000
 # A long rollout whose graphs are kept evens out by itself what chance does in a short one.
 LONG_ROLLOUT, LONG_SEEDS = 16, 2
 ASSUMED_SAMPLE_BYTES = 2**20  # where nothing at all can be traced
@@ -165,8 +165,8 @@ class Surveyor:
 
     def _recorded_rollouts(self, samples: int, traced: Slope | None) -> Sequences:
         small, large = self._recorded_sizes(samples, traced)
-        step = self.training.rollout_step
-        first, second = (record_twice(partial(step, n)) for n in (small, large))
+        step, most = self.training.rollout_step, MOST_ROLLOUT_EVENTS // self._full.telling_steps
+        first, second = (record_twice(partial(step, n), most) for n in (small, large))
         return Sequences(small=first, large=second, small_batch=small, large_batch=large)
 
     def _replay(self, fork: ReplayFork) -> None:
@@ -186,20 +186,20 @@ class Surveyor:
         padding = self.training.padding(updates.large_batch, sizes.width)
         width = round(sizes.width * padding)
         update = Cycle.of(updates.at(width))
+        rollout = Cycle.of(rollouts.at(sizes.collected)) if rollouts else None
+        events = len(update.acts) + (sizes.telling_steps * len(rollout.acts) if rollout else 0)
         steps = run_steps(
             sizes=sizes,
             update=update,
-            rollout=Cycle.of(rollouts.at(sizes.collected)) if rollouts else None,
-            iterations=self._iterations(sizes, len(update.acts)),
+            rollout=rollout,
+            iterations=self._iterations(sizes, events),
         )
         with no_garbage():
             return fork.replay(steps, seeds)
 
     def _iterations(self, sizes: Sizes, events: int) -> int:
         """How many iterations to replay: not more than the run has."""
-        most = ROLLOUTS if sizes.arrays or sizes.steps else GRADIENT_STEPS
-        if sizes.iterations:
-            most = min(most, sizes.iterations)
+        most = min(MOST_ITERATIONS, sizes.iterations or MOST_ITERATIONS)
         return max(2, min(most, MOST_EVENTS // max(1, events)))
 
     def _assume(self, error: Exception) -> None:
