@@ -28,6 +28,7 @@ def planned(script: Path, text: str, capsys: pytest.CaptureFixture[str]) -> dict
     return told
 
 
+@pytest.mark.slow
 def test_the_second_call_counts_what_the_first_leaves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

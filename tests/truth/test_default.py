@@ -50,11 +50,11 @@ def compare(script: str, true: int, *words: str, folder: Path) -> Compared:
     )
 
 
-@pytest.fixture(scope="module")
-def true_peaks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    """What each script holds at the most when it runs as it is."""
-    folder = tmp_path_factory.mktemp("true")
-    return {script: kernel.run(script, cwd=folder).peak for script in SCRIPTS}
+def compared_all(scripts: Sequence[str], folder: Path, *ways: str) -> list[list[Compared]]:
+    """Scripts run as they are, and planned in each way (`--probe` or none)."""
+    true = {script: kernel.run(script, cwd=folder).peak for script in scripts}
+    words: dict[str, list[str]] = {"": [], "--probe": ["--probe"]}
+    return [[compare(s, true[s], *words[way], folder=folder) for s in scripts] for way in ways]
 
 
 def check(compared: Sequence[Compared], stage: str) -> None:
@@ -64,11 +64,12 @@ def check(compared: Sequence[Compared], stage: str) -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("scripts", [SCRIPTS[:3], pytest.param(SCRIPTS, marks=pytest.mark.slow)])
 def test_plans_are_as_near_as_published_and_the_truth_is_within_their_bound(
-    true_peaks: dict[str, int], tmp_path: Path
+    scripts: tuple[str, ...], tmp_path: Path
 ) -> None:
     """One test for all: their median is part of what is promised."""
-    compared = [compare(s, true, folder=tmp_path) for s, true in true_peaks.items()]
+    (compared,) = compared_all(scripts, tmp_path, "")
     check(compared, "plan")
     assert all(c.true <= c.upper for c in compared), "\n".join(map(str, compared))
 
@@ -76,11 +77,10 @@ def test_plans_are_as_near_as_published_and_the_truth_is_within_their_bound(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_rehearsed_plans_are_as_near_as_published_and_nearer_than_plain_ones(
-    true_peaks: dict[str, int], tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """Nearer over all of them: a single run is chance, which malloc decides."""
-    plain = [compare(s, true, folder=tmp_path) for s, true in true_peaks.items()]
-    rehearsed = [compare(s, true, "--probe", folder=tmp_path) for s, true in true_peaks.items()]
+    plain, rehearsed = compared_all(SCRIPTS, tmp_path, "", "--probe")
     check(rehearsed, "probe")
     table = "\n".join(map(str, [*plain, *rehearsed]))
     assert sum(c.error for c in rehearsed) < sum(c.error for c in plain), table

@@ -37,7 +37,7 @@ def layer(explanation: Explanation, wanted: Layer, *, main: bool = True) -> int:
     return sum(p.bytes for view in processes for p in view.parts if p.layer is wanted)
 
 
-SLOW = ("drone",)  # its memory is explained below too, with its holders
+SLOW = ("drone", "sb3_workers")
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_planning_a_run_of_100_gb_takes_little(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "start_method",
-    ["forkserver", *(pytest.param(how, marks=pytest.mark.slow) for how in ("fork", "spawn"))],
+    ["fork", *(pytest.param(how, marks=pytest.mark.slow) for how in ("forkserver", "spawn"))],
 )
 def test_few_workers_are_started_however_many_are_asked_for(
     tmp_path: Path, start_method: str

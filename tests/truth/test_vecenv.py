@@ -180,7 +180,9 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("how", ["close", "forget", "kill"])
+@pytest.mark.parametrize(
+    "how", [*(pytest.param(how, marks=pytest.mark.slow) for how in ("close", "forget")), "kill"]
+)
 def test_workers_that_hang_end_with_the_training(how: str) -> None:
     """Ctrl-C goes to all processes of a terminal, and a step that hangs never returns."""
     process = start(HANGS, how, start_new_session=True, env={**os.environ, "PYTHONPATH": ROOT})
