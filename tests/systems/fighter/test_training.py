@@ -345,11 +345,8 @@ def wait_until_gone(session: int) -> None:
 
 
 @pytest.mark.timeout(400)  # torch is loaded by several processes, beside whatever else runs
-@pytest.mark.parametrize(
-    "options",
-    [BOTH[0], pytest.param(BOTH[1], marks=pytest.mark.slow)],
-    ids=["made to fit", "as described"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("options", BOTH, ids=["made to fit", "as described"])
 def test_a_small_training_leaves_no_process_and_no_file(folder: Path, options: list[str]) -> None:
     child = started(folder, *SMALL, *options)
     out, err = ended(child)

@@ -212,7 +212,8 @@ def test_ctrl_c_ends_cleanly(workers: list[str]) -> None:
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("method", ["fork", pytest.param("forkserver", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
 def test_workers_learn_the_same_as_one_process(method: str) -> None:
     """In a fresh process: a fork of one that has computed with torch may hang."""
     code = (
