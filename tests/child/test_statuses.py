@@ -110,6 +110,7 @@ def test_a_spec_whose_networks_do_not_run(tmp_path: Path) -> None:
     assert "its networks do not run" in answer.reason
 
 
+@pytest.mark.torch
 def test_a_spec_may_import_modules_of_packages(tmp_path: Path) -> None:
     """One that is there is imported, and one that is not is told by its name."""
     spec = tmp_path / "run.toml"
