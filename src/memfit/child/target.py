@@ -150,7 +150,7 @@ def _import(name: str) -> None:
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name is None or not name.startswith(error.name):
+        if not f"{name}.".startswith(f"{error.name}."):
             raise  # the module is there, and what it needs is not
         raise SpecError(f"imports: there is no module {name}") from error
 

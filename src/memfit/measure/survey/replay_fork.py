@@ -71,9 +71,8 @@ class ReplayFork:
         while told.peek(1):  # type: ignore[attr-defined]
             size, blocks, moments, seeds = pickle.load(told)
             room = memoryview(mmap.mmap(-1, size))  # malloc is to stay as it is
-            read = 0
-            while read < size:
-                read += told.readinto(room[read:])  # type: ignore[attr-defined]
+            if told.readinto(room) < size:  # type: ignore[attr-defined]
+                return  # whoever tells it has ended
             steps = StepNumbers(numbers=room.cast("q"), blocks=blocks, moments=moments)
             pickle.dump(replay_often(steps, seeds), found)
             found.flush()
