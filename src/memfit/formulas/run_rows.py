@@ -66,7 +66,7 @@ class Wording:
     minibatch_where: str = "what the networks are called with"
     observations: int = 1
     activations: str = "update.activations"
-    activations_where: str = "fake-tensor trace: tensors saved for backward, inputs apart"
+    activations_where: str = "two small forward passes: tensors saved for backward, inputs apart"
     inputs_are_saved: bool = True
 
 

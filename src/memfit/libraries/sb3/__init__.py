@@ -84,7 +84,7 @@ class Sb3:
             minibatch_where="the gathered minibatch as tensors, in the space's own dtype",
             observations=1 if spec.on_policy else 2,  # off-policy also the next ones
             activations="policy.activations",
-            activations_where="fake-tensor trace of the policy: tensors saved for backward",
+            activations_where="two small forward passes of the policy: tensors saved for backward",
             inputs_are_saved=False,
         )
         return run_rows(spec, readings, wording)
