@@ -81,11 +81,15 @@ def plan(script: str, *words: str, cwd: Path) -> tuple[dict[str, Any], Watched]:
 
 
 def _look(pid: int, watched: Watched, mark: Path | None) -> None:
-    pids = [pid, *below(pid)]
-    readings = {p: r for p in pids if (r := _rollup(p))}
+    readings = _readings(pid)
     if not readings:
         return
     total = _tree(list(readings.values()))
+    if len(readings) > 1 and total > watched.peak:
+        # What a process shared falls to others when it ends: sizes from before and after that must
+        # not be added up. So a new peak is read twice, and counts where both see the same ones.
+        again = _readings(pid)
+        total = min(total, _tree(list(again.values()))) if again.keys() == readings.keys() else 0
     # The kernel keeps each process's own high-water mark, so that no spike of the main one is lost.
     alone = len(readings) == 1
     spike = max(0, _high_water(pid) - readings[pid]["Rss"]) if alone and pid in readings else 0
@@ -98,6 +102,11 @@ def _look(pid: int, watched: Watched, mark: Path | None) -> None:
         watched.names[name] = max(watched.names.get(name, 0), count)
     if mark is not None and mark.exists() and (text := mark.read_text()):
         watched.marks.append((int(text), watched.peak))
+
+
+def _readings(pid: int) -> dict[int, dict[str, int]]:
+    """Each process of a tree that is there, by its PID."""
+    return {p: r for p in (pid, *below(pid)) if (r := _rollup(p))}
 
 
 def _tree(readings: Sequence[dict[str, int]]) -> int:
