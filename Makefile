@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test test-parallel test-alone test-slow test-pythons demo bench-accuracy bench-explain bench-forecast bench-record bench-scale bench-speed \
+.PHONY: help install lint types test test-parallel test-alone test-slow test-harm test-pythons demo bench-accuracy bench-explain bench-forecast bench-record bench-scale bench-speed \
 	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
@@ -30,17 +30,22 @@ lint: install  ## ruff: rules and format
 types: install  ## mypy, strict
 	$(BIN)/mypy
 
-PARTS := lint types test-parallel test-alone
+# mypy needs one core for a minute, in which tests wait much of their time: both run at once.
+BESIDE := $(VENV)/types.log
+SEQUENCE := lint test-parallel test-alone
 
 test: install  ## everything that CI runs first, and how long each part took
-	@for part in $(PARTS); do \
+	@$(MAKE) --no-print-directory types > $(BESIDE) 2>&1 & types=$$!; \
+	for part in $(SEQUENCE); do \
 		begin=$$(date +%s); \
 		$(MAKE) --no-print-directory $$part || failed=$$part; \
 		times="$$times$$(printf '%-14s %5d s|' $$part $$(($$(date +%s) - begin)))"; \
 		test -z "$$failed" || break; \
 	done; \
+	wait $$types || failed="$$failed types"; \
+	cat $(BESIDE); \
 	echo "$$times" | tr '|' '\n'; \
-	test -z "$$failed" || { echo "$$failed failed"; exit 1; }
+	test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
 
 test-parallel: install  ## tests that may run two at a time
 	$(BIN)/python -m pytest -m 'not slow and not alone' -n 2 --dist loadfile $(PYTEST_ARGS)
@@ -50,6 +55,12 @@ test-alone: install  ## tests that plan within limits of time
 
 test-slow: install  ## whole programs of the reference systems, which make test leaves out
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+test-harm: install  ## faults around trainings, explanations, fuzzing: nothing may come to harm (an hour)
+	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt jax
+	for stage in faults explanations fuzz table; do \
+		$(BIN)/python -m benchmarks.harm $$stage || exit 1; \
+	done
 
 # Other interpreters, by name or where pyenv keeps them. A name may stand for none that works.
 PYTHONS := 3.12 3.13

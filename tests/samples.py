@@ -174,8 +174,10 @@ def dqn_plan() -> Plan:
                 severity=Severity.WARNING,
                 message="observations are stored twice",
                 where="dqn.py:12",
+                bytes=6 * GIB,
             ),
         ),
+        hidden_findings=2,
         advice=(
             Advice(code="smaller-replay", change="buffer_size=500_000", saves_bytes=3 * GIB),
             Advice(

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
-from benchmarks.accuracy import baselines, plan, table, truth
+from benchmarks.accuracy import baselines, calibrate, plan, report, table, truth
 from benchmarks.accuracy.case import Case
 from benchmarks.accuracy.cases import select
 from benchmarks.accuracy.child import stop_all
@@ -19,7 +19,7 @@ from benchmarks.accuracy.draw import draw
 from benchmarks.accuracy.isolation import private_libraries
 from benchmarks.accuracy.store import Store
 
-STAGES = ("truth", "plan", "probe", "baselines", "table")
+STAGES = ("truth", "plan", "quick", "probe", "baselines", "table", "calibrate")
 
 
 def parse_args() -> argparse.Namespace:
@@ -32,22 +32,26 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="also cases that have a result")
     parser.add_argument("--draw", type=int, metavar="SEED", help="runs drawn at random instead")
     parser.add_argument("--runs", type=int, default=150, help="how many of them")
+    parser.add_argument("--times", type=int, default=3, help="how often each is run for its truth")
     return parser.parse_args()
 
 
 def stage_function(
-    stage: str, stack: contextlib.ExitStack, *, drawn: bool
+    stage: str, stack: contextlib.ExitStack, *, times: int
 ) -> Callable[[Case], dict[str, Any]]:
-    """Return what to do with one case."""
+    """Return what to do with one case; drawn ones are run so many times."""
     if stage == "truth":
         prefix = stack.enter_context(private_libraries())
         if not prefix:
             say("no private mounts allowed: other Pythons will distort the truth")
-        often = truth.measure_often if drawn else truth.measure
-        return lambda case: often(case, prefix)
+        if times:
+            base = {"import_bytes": truth.import_bytes(prefix)}
+            return lambda case: {**truth.measure_often(case, prefix, times), **base}
+        return lambda case: truth.measure(case, prefix)
     if stage == "baselines":
         return baselines.measure
-    return lambda case: plan.predict(case, probe=stage == "probe")
+    option = "" if stage == "plan" else f"--{stage}"
+    return lambda case: plan.predict(case, option)
 
 
 def say(text: str) -> None:
@@ -85,10 +89,16 @@ def interrupt(_signal: int, _frame: FrameType | None) -> None:
 def main() -> int:
     """Run one stage over the cases asked for; 1 if any of them failed."""
     args = parse_args()
-    if args.stage == "table":
-        table.write()
-        return 0
     drawn = args.draw is not None
+    if args.stage == "calibrate":
+        say(calibrate.factors(args.draw, args.runs))
+        return 0
+    if args.stage == "table":
+        if drawn:
+            report.write(args.draw, args.runs)
+        else:
+            table.write()
+        return 0
     store = Store(f"draw{args.draw}-{args.stage}" if drawn else args.stage)
     cases = draw(args.draw, args.runs) if drawn else select(args.only, args.slice == "small")
     known = store.current(cases)
@@ -98,7 +108,7 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         if not todo:
             return 0
-        measure = stage_function(args.stage, stack, drawn=drawn)
+        measure = stage_function(args.stage, stack, times=args.times if drawn else 0)
 
         def one(numbered: tuple[int, Case]) -> bool:
             number, case = numbered

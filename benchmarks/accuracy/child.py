@@ -25,6 +25,7 @@ LIMIT_BYTES = 8 << 30
 # from taking many times as long when something else is running on the machine.
 CALM = {"OMP_WAIT_POLICY": "PASSIVE"}
 _TAIL = 2000
+_REST = 4  # times as long as looking takes: a look at 20 GiB takes half a second, and holds it up
 _stopping = threading.Event()
 _running: set[subprocess.Popen[bytes]] = set()
 _COUNTER_ERROR = 256 << 10
@@ -210,7 +211,7 @@ def _watch(
             return f"stopped after {limit_seconds:.0f} s"
         cost = time.monotonic() - now
         with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(max(every_s - cost, cost))
+            child.wait(max(every_s - cost, _REST * cost))
     return None
 
 

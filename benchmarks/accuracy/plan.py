@@ -14,13 +14,16 @@ from benchmarks.accuracy.child import Run, run
 
 ROOT = Path(__file__).parents[2]
 FITS, DOES_NOT_FIT = 0, 3
-_KEYS = ("peak_bytes", "upper_bytes", "limit_bytes", "fits", "phases")
+_KEYS = ("peak_bytes", "upper_bytes", "limit_bytes", "fits", "phases", "method", "doubt", "notes")
 
 
-def predict(case: Case, *, probe: bool) -> dict[str, Any]:
-    """Ask memfit for the peak of a case, with nothing kept from an earlier prediction."""
+def predict(case: Case, option: str) -> dict[str, Any]:
+    """Ask memfit for the peak of a case, with nothing kept from an earlier prediction.
+
+    `option` is that of the way to plan: `--quick`, `--probe`, or none.
+    """
     command = [sys.executable, "-m", "memfit", "plan", "--format", "json"]
-    command += ["--probe"] if probe else []
+    command += [option] if option else []
     command += [str(case.path), "--", *case.args]
     with tempfile.TemporaryDirectory() as cache:
         done = run(command, {"PYTHONPATH": _python_path(), "XDG_CACHE_HOME": cache}, every_s=0.5)

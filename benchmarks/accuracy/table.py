@@ -116,11 +116,11 @@ unmodified; for a process without descendants that is its resident size, whose h
 the kernel keeps. {alone}
 Error = (predicted - true) / true. Figures that miss their target are **bold**.
 
-{_versions()}
+{versions()}
 """
 
 
-def _versions() -> str:
+def versions() -> str:
     found = [f"Python {platform.python_version()}"]
     for package in PACKAGES:
         try:

@@ -170,7 +170,7 @@ def systems() -> None:
                     time.sleep(UNTIL_IT_LEARNS)
                     views = []
                     for _ in range(LOOKS):
-                        views.append(memfit.explain(kernel.below(process.pid)[0]))
+                        views.append(memfit.explain(kernel.recorded(process.pid)))
                         time.sleep(1.7)  # so that rollouts and updates have their turn
                 finally:
                     process.terminate()

@@ -25,7 +25,7 @@ import psutil
 import memfit
 from benchmarks.record import table
 from benchmarks.stages import keep, run_stage, say
-from memfit.measure.record.recording import load
+from memfit.measure.record.recording_reader import load
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -116,6 +116,10 @@ def _killed(folder: Path, number: int, who: str, after: float) -> dict[str, Any]
     if who == "target" and not below:  # it had not started yet
         recorder.kill()
     recorder.wait(60)
+    if who == "recorder":  # its target has no limit, and goes on without it
+        for pid in below:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     until = time.monotonic() + 20
     while any(map(_alive, below)) and time.monotonic() < until:
         time.sleep(0.02)

@@ -9,12 +9,20 @@ MemfitError                 any of the below; `exit_code` is what the command li
 ├── TargetFailed       (1)  the target's own code raised; its traceback is in `output`
 └── OverLimit          (3)  this process and those below it hold more than they may
 
-Every message says what was wrong, where, and ends with what to do.
+Every message says what was wrong, where, and ends with what to do. Names, paths and words of others
+are a part of many: what would move a terminal's cursor is shown instead of done (`visible`).
 """
 
 from __future__ import annotations
 
+import re
 import textwrap
+
+# Control characters, those that turn the direction of writing, ends of lines that only some know,
+# and halves of characters, which no file can take. Tabs and ends of lines are text.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 class MemfitError(Exception):
@@ -23,7 +31,7 @@ class MemfitError(Exception):
     exit_code = 2
 
     def __init__(self, message: str, *, output: str = "") -> None:
-        super().__init__(message)
+        super().__init__(visible(message))
         self.output = output
 
 
@@ -62,3 +70,13 @@ class OverLimit(MemfitError):
 def one_line(error: BaseException) -> str:
     """What an exception says, as a part of a message."""
     return textwrap.shorten(f"{type(error).__name__}: {error}", 300).rstrip(".")
+
+
+def visible(text: str) -> str:
+    """Text with control characters shown as Python writes them: `\\x1b` for an escape."""
+    return _HIDDEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+def visible_line(text: str) -> str:
+    """The same in one line: for names and cells of tables, which end where they seem to end."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")

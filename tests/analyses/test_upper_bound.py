@@ -1,4 +1,4 @@
-"""The upper bound of a peak, with every row at the far end of its spread, worked out by hand."""
+"""The upper bound of a peak, with so much of what is in doubt added, worked out by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from memfit.analyses.upper_bound import upper_bytes
+from memfit.analyses.upper_bound import REHEARSED as SEEN
+from memfit.analyses.upper_bound import SURVEYED, Margin, doubt_bytes, in_doubt, upper_bytes
 from memfit.model import EvidenceKind, Kind, Ledger, Readings, Rehearsed, Slope, const
 from memfit.units import MIB
 from tests.samples import row
@@ -25,29 +26,42 @@ def one(kind: EvidenceKind, size: int = 1000, phase: str = "update") -> Ledger:
     return Ledger(components=(row("a", Kind.BUFFER, const(size), (phase,), evidence=kind),))
 
 
-@pytest.mark.parametrize(
-    ("kind", "at_most"),
-    [
-        (EvidenceKind.DERIVED, 1010),
-        (EvidenceKind.MEASURED, 1020),
-        (EvidenceKind.PROBED, 1200),
-        (EvidenceKind.ASSUMED, 1500),
-    ],
-)
-def test_the_less_is_known_of_a_row_the_more_it_may_grow(kind: EvidenceKind, at_most: int) -> None:
-    assert upper_bytes(one(kind), READINGS) == 8 * MIB + at_most
+def bound(ledger: Ledger, readings: Readings, **weights: int) -> int:
+    """The bound of a ledger of one moment, with these thousandths of what is in doubt."""
+    margin = Margin(floor=0, thousandths={**dict.fromkeys(SURVEYED.thousandths, 0), **weights})
+    return ledger.peak.bytes + margin.of(doubt_bytes(ledger, readings, ledger.peak.moment))
+
+
+def test_the_less_is_known_of_a_row_the_more_it_may_grow() -> None:
+    worst_last = ("derived", "measured", "probed", "assumed")
+    for margin in (SURVEYED, SEEN):
+        weights = [margin.thousandths[kind] for kind in worst_last]
+        assert weights == sorted(weights)
+
+
+@pytest.mark.parametrize("kind", list(EvidenceKind))
+def test_a_row_adds_by_how_it_is_known(kind: EvidenceKind) -> None:
+    assert bound(one(kind), READINGS, **{kind: 30}) == 1030
+    others = {other: 30 for other in EvidenceKind if other is not kind}
+    assert bound(one(kind), READINGS, **others) == 1000
+
+
+def test_what_malloc_adds_is_a_cause_of_its_own() -> None:
+    slack = row("s", Kind.FRAGMENTATION, const(1000), ("update",), evidence=EvidenceKind.PROBED)
+    assert bound(Ledger(components=(slack,)), READINGS, slack=100, probed=500) == 1100
 
 
 def test_the_bound_is_the_largest_of_the_moments_bounds_and_not_that_of_the_peak() -> None:
-    """The rollout is the peak with 1100; the update of 900 may come to 1350."""
+    """The rollout is the peak with 1,100 MiB; the update of 1,000 that is assumed may be more."""
     ledger = Ledger(
         components=(
-            *one(EvidenceKind.DERIVED, 1100, "rollout").components,
-            *one(EvidenceKind.ASSUMED, 900, "update").components,
+            *one(EvidenceKind.DERIVED, 1100 * MIB, "rollout").components,
+            *one(EvidenceKind.ASSUMED, 1000 * MIB, "update").components,
         )
     )
     assert ledger.peak.moment == "rollout"
-    assert upper_bytes(ledger, READINGS) == 8 * MIB + 1350
+    update = {**dict.fromkeys(SURVEYED.thousandths, 0), "assumed": 1000 * MIB}
+    assert upper_bytes(ledger, READINGS) == 1000 * MIB + SURVEYED.of(update)
 
 
 def test_rows_that_are_alive_together_are_added_up() -> None:
@@ -57,24 +71,40 @@ def test_rows_that_are_alive_together_are_added_up() -> None:
             *one(EvidenceKind.PROBED, 300).components,
         )
     )
-    assert upper_bytes(ledger, READINGS) == 8 * MIB + 2020 + 360
+    assert bound(ledger, READINGS, derived=10, probed=200) == 2020 + 360
 
 
 def test_what_single_replays_went_further_is_added_in_their_moment() -> None:
     readings = Readings(stopped=0, warm=0, unit=64, growth_spread={"update": 500})
-    assert upper_bytes(one(EvidenceKind.DERIVED), readings) == 8 * MIB + 1010 + 500
-    assert upper_bytes(one(EvidenceKind.DERIVED, phase="rollout"), readings) == 8 * MIB + 1010
+    assert bound(one(EvidenceKind.DERIVED), readings, replay_spread=1000) == 1500
+    rollout = one(EvidenceKind.DERIVED, phase="rollout")
+    assert bound(rollout, readings, replay_spread=1000) == 1000
 
 
-def test_a_rehearsal_halves_what_chance_may_add() -> None:
-    assert upper_bytes(one(EvidenceKind.DERIVED), REHEARSED) == 6 * MIB + 1010 + 250
+def test_a_rehearsal_has_a_margin_of_its_own() -> None:
+    ledger = one(EvidenceKind.DERIVED, 100 * MIB)
+    doubt = doubt_bytes(ledger, REHEARSED, "update")
+    assert upper_bytes(ledger, REHEARSED) == 100 * MIB + SEEN.of(doubt)
+    assert SEEN.of(doubt) < SURVEYED.of(doubt)
 
 
 def test_what_grows_in_an_unknown_way_may_be_there_once_more() -> None:
     """A tenth of the 1,000 bytes that an update of 64 samples has; a rehearsal has seen it."""
     alive = Slope(fixed=360, per_unit=10)
     readings = Readings(stopped=0, warm=0, unit=64, live=alive, matched_share=0.9)
-    assert upper_bytes(one(EvidenceKind.DERIVED), readings) == 8 * MIB + 1010 + 100
-    assert upper_bytes(one(EvidenceKind.DERIVED, phase="rollout"), readings) == 8 * MIB + 1010
+    assert bound(one(EvidenceKind.DERIVED), readings, unmatched=1000) == 1100
+    assert bound(one(EvidenceKind.DERIVED, phase="rollout"), readings, unmatched=1000) == 1000
+    assert SEEN.thousandths["unmatched"] == 0
+
+
+@pytest.mark.parametrize(("spread", "doubtful"), [(50, False), (51, True)])
+def test_a_plan_is_in_doubt_about_more_than_a_twentieth(spread: int, doubtful: bool) -> None:
+    readings = Readings(stopped=0, warm=0, unit=64, growth_spread={"update": spread})
+    assert in_doubt(one(EvidenceKind.DERIVED), readings) is doubtful
     rehearsed = replace(readings, rehearsed=(Rehearsed(knobs={}, moments={}),))
-    assert upper_bytes(one(EvidenceKind.DERIVED), rehearsed) == 6 * MIB + 1010
+    assert not in_doubt(one(EvidenceKind.DERIVED), rehearsed)
+
+
+def test_a_calibrated_factor_scales_all_but_the_floor() -> None:
+    margin = Margin(floor=7, thousandths={"slack": 500}, factor=1.5)
+    assert margin.of({"slack": 100}) == 7 + 75

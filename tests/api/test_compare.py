@@ -10,6 +10,7 @@ import pytest
 
 import memfit
 from memfit.api.compare import compare
+from memfit.errors import UsageError
 from memfit.render import compare as rendered
 
 MIB = 2**20
@@ -50,3 +51,26 @@ def test_two_of_a_kind_need_no_note(tmp_path: Path, recording: Path) -> None:
     assert compare(recording, explained).notes == ()
     assert compare(plan, explained).bytes == 10 * MIB
     assert [(r.name, r.bytes) for r in compare(plan, explained).rows] == [("buffer", 10 * MIB)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "null", "7", "[]", "{}", "\xff", "[" * 100_000, '{"components": 1}'),
+        *('{"components": [1]}', '{"components": [{"name": "a"}]}'),
+        *(f'{{"components": [{{"name": "a", "bytes": {n}}}]}}' for n in ("NaN", "1e999", "null")),
+        f'{{"components": [{{"name": "a", "bytes": 1{"0" * 400}}}]}}',
+        f'{{"components": [], "peak_bytes": 1{"0" * 400}}}',
+        '{"components": [], "pss_bytes": "many"}',
+        '{"components": [], "kind": ["plan"]}',
+    ],
+    ids=range(17),
+)
+def test_what_is_no_result_is_refused(text: str, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text('{"kind": "plan", "components": [{"name": "a", "bytes": 5}]}')
+    bad.write_text(text, encoding="latin-1")
+    assert compare(good, good).bytes == 0
+    for pair in ((good, bad), (bad, good)):
+        with pytest.raises(UsageError, match="neither a recording nor a result"):
+            compare(*pair)

@@ -135,7 +135,7 @@ class Shared:
 
 
 def test_a_sweep_says_what_it_adds_to_pss(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memfit.api.sweep.runner_of", lambda *_: Shared())
+    monkeypatch.setattr("memfit.api.sweep.runner_of", lambda *_, network: Shared())
     (note,) = sweep(["any"], over="n=1,2").notes
     assert "30.0 MiB" in note and "alone on this machine" in note
     assert sweep(["any"], over="n=1").notes == ()

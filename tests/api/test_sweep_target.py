@@ -55,6 +55,7 @@ def ppo(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_script_is_built_with_each_value_and_planned(ppo: Path) -> None:
     result = sweep(target=ppo, over="n_envs=16,64", on=["2GiB"])
     assert [p.outcome for p in result.points] == [Outcome.DONE] * 2

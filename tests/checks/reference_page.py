@@ -13,7 +13,9 @@ _INTRODUCTION = """\
 # Checks
 
 What `memfit plan` looks for in a run. Findings have a code and a severity (info, warning, error);
-savings are two ledgers subtracted, so `memfit plan` shows them in bytes for the run at hand.
+savings are two ledgers subtracted, so `memfit plan` shows them in bytes for the run at hand. What
+is about less than 1 % of the peak, or less than 8 MiB (two runs of the same small script differ by
+that), is shown with `--all-findings` alone.
 
 This page is made of the checks' own docstrings: `pytest tests/checks --renew` writes it anew.
 """

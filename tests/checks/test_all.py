@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from memfit.checks import all_checks, run_checks
-from memfit.model import Finding, Fix, Kind, Ledger, Severity, const
+from memfit.checks import all_checks, run_checks, without_trifles
+from memfit.model import NO_SLOPE, Advice, Finding, Fix, Kind, Ledger, Severity, const
+from memfit.units import MIB
 from tests.checks.reference_page import page, reference
-from tests.checks.runs import dqn
+from tests.checks.runs import READINGS, dqn, ppo
 from tests.samples import dqn_plan, ppo_plan, row
 
 CHECKS = all_checks()
@@ -77,7 +79,7 @@ def made_up(code: str, severity: Severity, *peaks: int) -> ModuleType:
 
 
 def test_a_saving_is_two_ledgers_subtracted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a peak of 1000: what costs memory or saves less than a hundredth is no advice."""
+    """Of a peak of 1000: what costs memory is no advice."""
     checks = [
         made_up("MF901", Severity.INFO, 990, 991, 1005),
         made_up("MF902", Severity.ERROR, 400),
@@ -90,7 +92,48 @@ def test_a_saving_is_two_ledgers_subtracted(monkeypatch: pytest.MonkeyPatch) -> 
         ("MF902", "to 400", 600),
         ("MF903", "to 700", 300),
         ("MF901", "to 990", 10),
+        ("MF901", "to 991", 9),
     ]
+
+
+@pytest.mark.parametrize(
+    ("peak", "least"),
+    [(1600 * MIB, 16 * MIB), (1600 * MIB + 1, 16 * MIB + 1), (800 * MIB, 8 * MIB), (1, 8 * MIB)],
+)
+def test_trifles_are_less_than_a_hundredth_of_the_peak_or_8_mib(peak: int, least: int) -> None:
+    def finding(code: str, amount: int | None) -> Finding:
+        return Finding(code=code, severity=Severity.INFO, message="", where="", bytes=amount)
+
+    def advice(code: str, saves: int) -> Advice:
+        return Advice(code=code, change="", saves_bytes=saves)
+
+    findings = [
+        finding("MF901", None),
+        finding("MF902", least),
+        finding("MF903", least - 1),
+        finding("MF904", 0),
+    ]
+    told, worth = without_trifles(findings, [], peak)
+    assert ([f.code for f in told], worth) == (["MF901", "MF902"], ())
+    # What saves enough is told with its finding, however little that is about.
+    told, worth = without_trifles(
+        findings, [advice("MF903", least - 1), advice("MF904", least)], peak
+    )
+    assert [f.code for f in told] == ["MF901", "MF902", "MF904"]
+    assert [a.code for a in worth] == ["MF904"]
+
+
+def test_findings_about_memory_say_how_much() -> None:
+    """The two that were told of public scripts: 140 KiB of a rollout, and 394 KiB of float64."""
+    still = replace(READINGS, live=NO_SLOPE, activations=None)
+    copy = ppo(frame=17, readings=still)
+    wide = ppo(frame=3, dtype="float64", knobs={"n_steps": 2100})
+    for code, run in (("MF003", copy), ("MF007", wide)):
+        every = run_checks(*run, 2**60)
+        (finding,) = (f for f in every[0] if f.code == code)
+        assert finding.bytes is not None and 100_000 < finding.bytes < MIB
+        told, _ = without_trifles(*every, run[1].peak.bytes)
+        assert finding not in told
 
 
 def test_the_second_copy_of_a_replay_is_what_its_advice_saves() -> None:

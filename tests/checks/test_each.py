@@ -262,6 +262,17 @@ def test_frequencies_are_right_with_one_env() -> None:
     assert found("MF009", ppo()) == []
 
 
+def test_frequencies_that_were_divided_are_right() -> None:
+    divided = tuple(replace(callback, divided=True) for callback in (OFTEN, *BEST))
+    assert found("MF009", ppo(callbacks=divided)) == []
+
+
+def test_a_run_that_learns_again_may_reach_what_one_call_does_not() -> None:
+    (finding,) = found("MF009", ppo(callbacks=BEST, learns_again=True))
+    assert finding.severity is Severity.INFO
+    assert "never" not in finding.message
+
+
 # -- MF010 -----------------------------------------------------------------------------------------
 
 

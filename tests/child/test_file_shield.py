@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -20,7 +22,10 @@ shield.install()
 confinement.confine((sys.argv[1], "/dev", "/proc"))
 import os, pathlib, shutil
 """
-WITHOUT_LANDLOCK = "confinement._landlock = lambda folders: False"
+WITHOUT_LANDLOCK = "confinement._landlock = lambda folders, network: False"
+
+
+VERSION = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)  # of Landlock
 
 
 class Project:
@@ -100,6 +105,8 @@ VIEWS = {
         os.write(fd, b"end")
         os.close(fd)
         assert open("monitor.csv").read().endswith("end")
+        os.close(os.open("monitor.csv", os.O_WRONLY | os.O_TRUNC))
+        assert open("monitor.csv").read() == ""
         fd = os.open("made", os.O_CREAT | os.O_EXCL | os.O_RDWR)
         os.close(fd)
         try:
@@ -209,6 +216,17 @@ VIEWS = {
         os.truncate("monitor.csv", 2)
         assert open("monitor.csv").read() == "r,"
         """,
+    "modes and times by descriptor": """
+        with open("monitor.csv") as file:
+            os.fchmod(file.fileno(), 0o600)
+            os.utime(file.fileno(), (1, 1))
+            os.chmod(file.fileno(), 0o640)
+            os.fchown(file.fileno(), os.getuid(), os.getgid())
+        found = os.stat("monitor.csv")
+        assert (found.st_mode & 0o777, found.st_mtime) == (0o640, 1)
+        read, write = os.pipe()
+        os.fchmod(write, 0o600)
+        """,
     "going into a new folder": """
         os.makedirs("runs/here")
         os.chdir("runs/here")
@@ -287,6 +305,33 @@ def test_other_programs_are_refused_by_the_kernel(project: Project) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "Permission denied" in done.stderr
+
+
+@pytest.mark.skipif(VERSION < 6, reason="Landlock has no scopes here (before Linux 6.12)")
+def test_others_are_out_of_reach_where_landlock_has_scopes(project: Project) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as own:
+        own.bind("")  # the kernel gives it an abstract name
+        own.listen()
+        done = project.run(
+            f"""
+            import signal, socket, subprocess
+            own = subprocess.Popen(["sleep", "60"])
+            own.kill()
+            assert own.wait() == -9
+            pair = socket.socketpair()
+            for call in (
+                lambda: os.kill({os.getpid()}, 0),
+                lambda: socket.create_connection({server.getsockname()!r}),
+                lambda: socket.socket(socket.AF_UNIX).connect({own.getsockname()!r}),
+            ):
+                try:
+                    call()
+                except PermissionError:
+                    continue
+                raise AssertionError("it was let through")
+            """
+        )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_file_too_large_to_copy_is_refused(project: Project) -> None:

@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from memfit.cli import main
 from memfit.cli.app import app
-from memfit.errors import TargetFailed, UsageError
+from memfit.errors import TargetFailed, UsageError, visible
 from memfit.model import Plan
 from tests.samples import dqn_plan, ppo_plan
 
@@ -65,7 +65,7 @@ def test_a_run_that_does_not_fit_ends_with_3(api: Api, capsys: pytest.CaptureFix
 
 
 OPTIONS = ["--probe", "--limit", "16GiB", "--set", "n_envs=8", "--set", "n_steps=1_000"]
-MORE = ["--on", "rtx-4090", "--on", "24GiB", "--timeout", "5"]
+MORE = ["--on", "rtx-4090", "--on", "24GiB", "--timeout", "5", "--all-findings"]
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,30 @@ def test_options_stand_before_and_after_the_target(api: Api, words: list[str]) -
         "target": "train.py",
         "args": ("--seed", "1", "--", "x"),
         "probe": True,
+        "quick": False,
         "limit": 16 * 2**30,
         "knobs": {"n_envs": 8, "n_steps": 1000},
         "on": ("rtx-4090", "24GiB"),
         "per": "",
         "timeout": 5.0,
+        "network": False,
+        "all_findings": True,
         "progress": None,
     }
+
+
+def test_rehearsing_is_asked_for_or_forbidden_not_both(
+    api: Api, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "train.py", "-q", "--quick"]) == 0
+    assert api.asked["quick"] is True
+    assert main(["plan", "train.py", "-q", "--quick", "--probe"]) == 2
+    assert "leave one of them out" in capsys.readouterr().err
+
+
+def test_the_network_is_allowed_where_that_is_asked_for(api: Api) -> None:
+    assert main(["plan", "train.py", "--network", "-q"]) == 0
+    assert api.asked["network"] is True
 
 
 def test_json_is_alone_on_standard_output(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,6 +162,37 @@ def test_bad_usage_ends_with_2_and_a_message(
     assert err.strip()
     assert "Traceback" not in err
     assert api.asked == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["{}"],
+        ["plan", "train.py", "{}"],
+        ["plan", "train.py", "--{}"],
+        ["plan", "train.py", "--format", "{}"],
+        ["plan", "train.py", "--timeout", "{}"],
+        ["watch", "1", "--threads", "{}"],
+        ["watch", "--{}"],
+        ["compare", "a", "b", "{}"],
+        ["explain", "{}"],
+        ["plan", "x{0}" * 100],
+        ["plan", "x", "-o", "x{0}" * 100],
+        ["compare", "x{0}" * 100, "x"],
+        ["explain", "x{0}" * 100],
+        ["watch", "x{0}" * 100],
+        ["run", "--no-file", "--", ""],
+        ["run", "--limit", "{}", "--", "true"],
+        ["run", "-o", "{}/run.db", "--", "true"],
+        ["run", "-o", "x{0}" * 100, "--", "true"],
+    ],
+)
+def test_control_characters_of_an_argument_reach_no_terminal(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word.format("a\x1b]0;title\x07\u202e\x9b2J") for word in words]) == 2
+    err = capsys.readouterr().err
+    assert err and visible(err) == err
 
 
 def test_an_unknown_command_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import resource
 import signal
 import subprocess
 import sys
@@ -13,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from memfit.measure.kernel import proc
 from memfit.measure.live import listener_client
+from tests import faults
 
 SECONDS = 60.0
 RUN = (sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--")
@@ -64,9 +67,11 @@ def started(command: Sequence[str]) -> subprocess.Popen[str]:
     return process
 
 
-def child_of(process: subprocess.Popen[str]) -> int:
-    (number,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return int(number)
+def command_of(process: subprocess.Popen[str]) -> int:
+    """The PID of the command, which is below its keeper."""
+    (keeper,) = proc.children(process.pid)
+    (number,) = proc.children(keeper)
+    return number
 
 
 def gone(pid: int) -> bool:
@@ -87,6 +92,20 @@ def gone(pid: int) -> bool:
 def test_the_exit_code_is_the_commands(code: int) -> None:
     done = run(["sh", "-c", f"exit {code}"])
     assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+@pytest.mark.parametrize(
+    ("what", "value"), [(resource.RLIMIT_NOFILE, 3), (resource.RLIMIT_AS, 1)], ids=["files", "room"]
+)
+def test_memfit_without_files_or_room_passes_the_exit_code_on(what: int, value: int) -> None:
+    with faults.run(faults.python(faults.WAITS), "--no-file", "--limit", "400MiB") as process:
+        faults.said_pid(process)
+        time.sleep(0.6)
+        hard = resource.prlimit(process.pid, what)[1]
+        resource.prlimit(process.pid, what, (value, hard))
+        time.sleep(0.6)
+        process.communicate("\n", timeout=SECONDS)
+    assert process.returncode == 7
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
@@ -119,7 +138,7 @@ def test_what_cannot_be_started_is_bad_usage(command: list[str], word: str) -> N
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"])
 def test_signals_are_passed_on_once(name: str) -> None:
     with started(python(COUNTS)) as process:
-        child = child_of(process)
+        child = command_of(process)
         process.send_signal(getattr(signal, name))
         assert process.stdout is not None and process.stdout.readline() == "heard\n"
         time.sleep(0.3)  # for a second one, if there is any
@@ -132,14 +151,6 @@ def test_a_command_that_dies_of_a_passed_signal_gives_its_code() -> None:
     with started(("sh", "-c", "echo ready; exec sleep 60")) as process:
         process.terminate()
         assert process.wait(SECONDS) == 128 + signal.SIGTERM
-
-
-def test_no_orphan_is_left_when_memfit_is_killed() -> None:
-    with started(("sh", "-c", "echo ready; exec sleep 60")) as process:
-        child = child_of(process)
-        process.kill()
-        process.wait(SECONDS)
-        assert gone(child)
 
 
 def test_a_key_of_the_terminal_reaches_the_command_once() -> None:
@@ -180,8 +191,6 @@ def test_every_python_below_can_be_asked() -> None:
 
 def _listening_below(pid: int, holder: str) -> int:
     """The process below that holds something of this name."""
-    from memfit.measure.kernel import proc
-
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         for number in proc.descendants(pid):

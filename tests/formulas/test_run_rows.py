@@ -11,19 +11,23 @@ from hypothesis import strategies as st
 from memfit.formulas.run_rows import run_ledger, run_rows
 from memfit.formulas.shared_rows import BUILT
 from memfit.model import (
+    NO_SLOPE,
     CallbackSpec,
     Component,
     EvidenceKind,
     Kind,
     Ledger,
+    OtherProcesses,
     Place,
     Readings,
+    Replayed,
     RunSpec,
     Slope,
     VecEnvSpec,
     WindowSpec,
     WorkerReading,
 )
+from memfit.units import MIB
 from tests.formulas.runs import GRAPHS, OFF_POLICY, ON_POLICY, READINGS, RING, WORDING
 
 # The bytes of every row of `ON_POLICY` with `READINGS`.
@@ -94,6 +98,44 @@ def test_at_twice_the_size_the_growth_is_that_of_twice_the_size() -> None:
     twice = ledger().at(n_steps=16, batch_size=32).moment_bytes
     assert twice["update.flatten"] == pytest.approx(70_000 + 9_320 + 150, abs=16)
     assert twice["update.minibatch"] == pytest.approx(70_000 + 24_800 + 150, abs=16)
+
+
+FAR = Replayed(
+    knobs={"n_steps": 8_000, "batch_size": 16_000},
+    growth={"update.minibatch": 9_000_000, "update.flatten": 9_000_000},
+)
+
+
+def test_where_a_larger_run_was_replayed_the_growth_is_what_was_read_there() -> None:
+    """Far from both sizes of the line that `growth` is, which would say 6,412,000."""
+    found = ledger(readings=replace(READINGS, live=NO_SLOPE, further=(FAR,)))
+    assert found.moment_bytes["update.minibatch"] == 70_000 + 18_400 + 150
+    far = found.at(**FAR.knobs).moment_bytes
+    assert far["update.minibatch"] == 70_000 + 9_000_000 + 150
+
+
+def test_slack_that_falls_is_what_was_read_and_no_slope() -> None:
+    growth = {"update.minibatch": Slope(fixed=20_000, per_unit=100)}
+    slack = row(ledger(readings=replace(READINGS, growth=growth)), "allocator.slack.minibatch")
+    assert str(slack.size) == "readings(bytes asked for; 12,308: 15,392; 18,516: 10,784)"
+    assert slack.evidence.where.endswith("readings at 2 sizes, on straight lines between them")
+
+
+def test_slack_that_stays_is_a_reading_at_this_size() -> None:
+    growth = {"update.minibatch": Slope(fixed=12_000, per_unit=300)}
+    fixed = replace(ON_POLICY, scale={})
+    slack = row(ledger(fixed, replace(READINGS, growth=growth)), "allocator.slack.minibatch")
+    assert slack.size.is_const
+    assert slack.evidence.where.endswith("malloc: a reading at this size")
+
+
+def test_scratch_that_gave_way_is_missed_nowhere_else() -> None:
+    """Rows say 1,608 too much at the run's own size, and too little at another."""
+    growth = {"update.minibatch": Slope(fixed=3_000, per_unit=100)}
+    readings = replace(READINGS, growth=growth, further=(FAR,), live=Slope(fixed=5_000, per_unit=0))
+    found = ledger(readings=readings)
+    assert found.moment_bytes["update.minibatch"] == 70_000 + 4_600 + 150
+    assert found.at(**FAR.knobs).moment_bytes["update.minibatch"] == 70_000 + 9_000_000 + 150
 
 
 @given(
@@ -171,6 +213,22 @@ def test_where_imports_were_not_measured_all_is_imports() -> None:
     assert found["base.first_use"] == 70_000 - 5_000 - 50_000 - 5_040
 
 
+def test_only_what_is_worth_a_row_is_told_of_what_building_loads() -> None:
+    readings = replace(
+        READINGS,
+        stopped=60 * MIB,
+        warm=70 * MIB,
+        imported={"small": 3 * MIB, "torch._dynamo": 20 * MIB},
+        held={"prices": 5 * MIB},
+    )
+    found = sizes_in(ledger(readings=readings))
+    assert found["base.imported.torch._dynamo"] == 20 * MIB
+    assert found["base.held.prices"] == 5 * MIB
+    assert "base.imported.small" not in found
+    whole = sizes_in(ledger(readings=replace(readings, imported={}, held={})))
+    assert whole["base.build"] == found["base.build"] + 25 * MIB
+
+
 def test_imports_are_no_more_than_where_it_stopped() -> None:
     found = sizes_in(ledger(readings=replace(READINGS, base=60_000)))
     assert (found["base.imports"], found["base.build"]) == (50_000, 0)
@@ -212,6 +270,29 @@ def test_workers_of_several_envs_do_not_grow_with_them() -> None:
     assert found.one_more(row(found, "workers.envs"), "n_envs") == 500
     assert found.one_more(row(found, "workers.private"), "n_envs") == 0
     assert found.moment_bytes["rollout"] == 70_000 + 2_000 + 150 + 2_660
+
+
+@pytest.mark.parametrize(
+    ("count", "for_envs", "more"),
+    [(4, True, 200), (2, True, 200), (1, True, 0), (3, True, 0), (4, False, 0)],
+)
+def test_other_processes_grow_with_the_envs_that_they_share_out(
+    count: int, for_envs: bool, more: int
+) -> None:
+    """They hold 800 together, and four envs; nothing of that is the main process's."""
+    others = OtherProcesses(
+        name="forks", count=count, private_bytes=800, what="forks", for_envs=for_envs
+    )
+    readings = replace(READINGS, stopped=50_800, warm=70_800, others=(others,))
+    found = ledger(readings=readings)
+    forks = row(found, "workers.forks")
+    assert sizes_in(found)["workers.forks"] == 800
+    assert forks.place is Place.WORKERS
+    assert found.one_more(forks, "n_envs") == more
+    assert ("grow with n_envs" in forks.evidence.where) == bool(more)
+    without = sizes_in(ledger())
+    assert sizes_in(found)["base.build"] == without["base.build"]
+    assert sizes_in(found)["base.first_use"] == without["base.first_use"]
 
 
 def test_an_env_that_costs_nothing_has_no_row() -> None:

@@ -39,6 +39,22 @@ def test_a_base_row_is_never_negative() -> None:
     assert bytes_of(rows) == {"base.imports": 30, "base.build": 0, "base.first_use": 0}
 
 
+def test_parts_of_what_building_loads_have_rows_and_the_sum_stays() -> None:
+    """The last one is cut: all of 17 has a name by then."""
+    parts = {"imported.a": (9, "importing a"), "held.b": (5, "b"), "held.c": (8, "c")}
+    rows = list(base_rows(imports=30, built=17, used=12, where="", parts=parts))
+    assert bytes_of(rows) == {
+        "base.imports": 30,
+        "base.imported.a": 9,
+        "base.held.b": 5,
+        "base.held.c": 3,
+        "base.build": 0,
+        "base.first_use": 12,
+    }
+    assert {row.phases for row in rows[1:5]} == {BUILT}
+    assert rows[1].evidence.where == "importing a"
+
+
 def test_networks_have_parameters_gradients_and_optimizer_state() -> None:
     rows = list(network_rows(ON_POLICY, lambda network: f"the {network.name}"))
     assert bytes_of(rows) == {

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,18 @@ class Target:
     """A script that has got to the line `ready()` and waits there for its standard input."""
 
     def __init__(
-        self, script: str, folder: Path, *words: str, environment: dict[str, str] | None = None
+        self,
+        script: str,
+        folder: Path,
+        *words: str,
+        environment: dict[str, str] | None = None,
+        before: Sequence[str] = (),
     ) -> None:
         file = folder / "training.py"
         file.write_text(_HEAD + textwrap.dedent(script))
         quiet = {"OMP_WAIT_POLICY": "PASSIVE", **(environment or os.environ)}
         self.process = subprocess.Popen(
-            [sys.executable, *words, str(file)],
+            [*before, sys.executable, *words, str(file)],
             cwd=folder,
             env=launch.environment(quiet),
             stdin=subprocess.PIPE,
@@ -64,6 +70,14 @@ class Target:
         )
         assert found is not None
         return Answer(found)
+
+
+def asked(pid: int, *, duplicates: bool = False, timeout: float = SECONDS) -> Any | None:
+    """What a process answers; None where it does not, since it is ending or does not listen."""
+    try:
+        return listener_client.ask(pid, duplicates=duplicates, timeout=timeout)
+    except listener_client.NoAnswer:
+        return None
 
 
 class Answer:

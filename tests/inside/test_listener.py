@@ -14,7 +14,7 @@ import pytest
 
 from memfit.measure.children import launch
 from memfit.measure.live import listener_client
-from tests.inside.target import Target
+from tests.inside.target import Target, asked
 
 SECONDS = 30.0
 
@@ -159,7 +159,7 @@ def test_a_daemon_that_closes_all_files_goes_on_and_answers(tmp_path: Path) -> N
     """
     with Target(script, tmp_path) as target:
         until = time.monotonic() + SECONDS
-        while listener_client.ask(target.pid, duplicates=False, timeout=5) is None:
+        while asked(target.pid, timeout=5) is None:
             assert time.monotonic() < until
         target.end()
 

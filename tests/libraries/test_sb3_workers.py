@@ -33,6 +33,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_episodes_may_end_in_workers_that_were_not_started(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -17,7 +17,7 @@ from memfit.errors import SpecError, Unsupported
 from memfit.formulas.array_bytes import reserved
 from memfit.libraries.skrl import LIBRARY, Skrl, SkrlTraining, _reserve
 from memfit.measure.kernel.proc import own_bytes
-from memfit.measure.survey.malloc_replay import Malloc
+from memfit.measure.survey.malloc import Malloc
 from memfit.model import RunSpec
 from memfit.model.training import SkipTraining, Work, no_mark
 from tests.libraries import skrl_runs

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import pytest
@@ -11,10 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfit.model import (
+    AfterEnd,
+    AfterReading,
     ArraySpec,
     CallbackSpec,
     EvidenceKind,
+    HeldFrames,
     NetworkSpec,
+    OtherProcesses,
     Place,
     Readings,
     Rehearsed,
@@ -111,8 +116,29 @@ readings = st.builds(
         st.none(),
         st.builds(WorkerReading, started=numbers, each_bytes=numbers, shared_bytes=numbers),
     ),
+    others=few(
+        st.builds(OtherProcesses, name=words, count=numbers, private_bytes=numbers, what=words)
+    ),
     rehearsed=few(rehearsals),
     notes=few(words),
+)
+followed = st.builds(
+    AfterReading,
+    grown=numbers,
+    calling=words,
+    model_alive=st.booleans(),
+    frames=st.one_of(
+        st.none(),
+        st.builds(
+            HeldFrames,
+            holder=words,
+            count=numbers,
+            each_bytes=numbers,
+            shape=few(numbers),
+            line=numbers,
+        ),
+    ),
+    ended=st.sampled_from(AfterEnd),
 )
 answers = st.builds(
     Answer,
@@ -122,6 +148,7 @@ answers = st.builds(
     rehearsed=few(rehearsals),
     peaks=knobs,
     rows=knobs,
+    after=st.one_of(st.none(), followed),
     again=st.booleans(),
     earlier_alive=st.booleans(),
     reason=words,
@@ -268,3 +295,51 @@ def test_tuples_of_several_kinds_and_lists() -> None:
     assert back == pair and type(back.both[1]) is Status
     with pytest.raises(ValueError, match="zip"):
         from_json(Pair, {"both": [3], "slopes": []})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """A noun with a value of each plain kind."""
+
+    text: str = ""
+    whole: int = 0
+    share: float = 0.0
+    sure: bool = False
+    perhaps: int | None = None
+    several: tuple[int, ...] = ()
+    named: Mapping[str, int] = field(default_factory=dict)
+    inner: Pair | None = None
+
+
+def test_foreign_data_may_have_more_fields_and_only_values_of_their_kinds() -> None:
+    data = {"text": "a", "whole": 1, "share": 2, "sure": True, "perhaps": None, "colour": "red"}
+    told = from_json(Told, {**data, "several": [1], "named": {"a": 2}}, foreign=True)
+    assert told == Told(text="a", whole=1, share=2, sure=True, several=(1,), named={"a": 2})
+
+
+WRONG: dict[str, tuple[object, ...]] = {
+    "text": (None, 1, [], {}),
+    "whole": (None, True, 1.0, "1", [1]),
+    "share": (None, True, "1", float("nan"), float("inf")),
+    "sure": (None, 1, "yes"),
+    "perhaps": (True, 1.5, "1"),
+    "several": (None, 1, "12", {"a": 1}, [None], [[1]]),
+    "named": (None, 1, [1], {"a": None}, {"a": "b"}),
+    "inner": (1, [], {"both": [1, "no such"], "slopes": []}),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, odd in WRONG.items() for v in odd])
+def test_foreign_data_of_another_kind_are_refused_with_their_place(
+    name: str, value: object
+) -> None:
+    with pytest.raises(ValueError, match=f"^{name}: "):
+        from_json(Told, {name: value}, foreign=True)
+
+
+def test_foreign_data_that_are_no_noun_are_refused() -> None:
+    for data in (None, 1, "x", [], [["text", "a"]]):
+        with pytest.raises(ValueError, match="no dict"):
+            from_json(Told, data, foreign=True)
+    with pytest.raises(TypeError, match="slopes"):
+        from_json(Pair, {"both": [1, "died"]}, foreign=True)

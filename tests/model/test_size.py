@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memfit.model import Size, ceil_div, const, knob, maximum, minimum, size
+from memfit.model import Size, between_readings, ceil_div, const, knob, maximum, minimum, size
 from memfit.model.size import compile_sizes, total
 from tests.model.strategies import knob_values, sizes
 
@@ -106,3 +106,35 @@ def test_names_and_numbers_become_sizes() -> None:
     assert size("n_envs") == knob("n_envs")
     assert size(3) == const(3)
     assert size(knob("a")) == knob("a")
+
+
+READ = between_readings(knob("n"), {100: 50, 20: 10, 40: 90})
+
+
+def test_readings_are_printed_as_what_was_read() -> None:
+    assert str(READ + 7) == "readings(n; 20: 10; 40: 90; 100: 50) + 7"
+    assert READ.knobs == {"n"}
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        *[(20, 10), (40, 90), (100, 50)],  # as they were read
+        *[(30, 50), (70, 70)],  # half-way between them
+        *[(19, 9), (10, 5), (0, 0)],  # in proportion to the first
+        *[(101, 50), (10_000, 50)],  # the last one falls, and stays
+    ],
+)
+def test_between_readings_lie_straight_lines(at: int, expected: int) -> None:
+    assert READ.evaluate({"n": at}) == expected
+    assert compile_sizes({"it": READ})({"n": at}) == {"it": expected}
+
+
+def test_a_line_that_rises_goes_on() -> None:
+    assert between_readings(knob("n"), {1: 0, 2: 5}).evaluate({"n": 11}) == 50
+
+
+def test_one_value_is_a_constant() -> None:
+    assert between_readings(knob("n"), {4: 9}) == const(9)
+    assert between_readings(knob("n"), {4: 9, 8: 9}) == const(9)
+    assert between_readings(const(6), {4: 9, 8: 19}) == const(14)

@@ -79,3 +79,22 @@ def test_keys_sort_freeze_and_explain() -> None:
             await pilot.press("q")
 
     asyncio.run(session())
+
+
+def test_names_of_processes_are_shown_as_they_are() -> None:
+    """Neither as markup, which would fail here, nor as what moves a terminal's cursor."""
+    pytest.importorskip("textual")
+    from textual.widgets import DataTable
+
+    from memfit.render.watch_app import WatchApp
+
+    first, *others = FRAME.processes
+    named = replace(FRAME, processes=(replace(first, name="a[/red]\x1b[2J"), *others))
+
+    async def session() -> None:
+        app = WatchApp(lambda: named, None, seconds=60)
+        async with app.run_test(size=(100, 40)):
+            rows = app.query_one(DataTable)
+            assert str(rows.get_row(str(first.pid))[3]) == r"a[/red]\x1b[2J"
+
+    asyncio.run(session())

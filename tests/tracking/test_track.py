@@ -13,7 +13,7 @@ import pytest
 
 import memfit
 from memfit.analyses.forecast import forecast
-from memfit.measure.record.recording import load
+from memfit.measure.record.recording_reader import load
 from memfit.model import EventKind
 from memfit.render.trace import trace_blocks
 from memfit.tracking.gym import MemoryWrapper

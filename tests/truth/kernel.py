@@ -120,6 +120,11 @@ def _tree(readings: Sequence[dict[str, int]]) -> int:
     return sum(r["Pss"] for r in readings) + max(0, in_full - by_part)
 
 
+def recorded(memfit: int) -> int:
+    """The command of `memfit run`, which a keeper lies between."""
+    return below(memfit)[1]
+
+
 def below(pid: int) -> list[int]:
     found: list[int] = []
     queue = [pid]

@@ -37,7 +37,7 @@ def layer(explanation: Explanation, wanted: Layer, *, main: bool = True) -> int:
     return sum(p.bytes for view in processes for p in view.parts if p.layer is wanted)
 
 
-SLOW = ("drone", "sb3_workers")
+SLOW = ("drone", "sb3_replay", "sb3_workers")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_something_that_rests_does_not_grow() -> None:
 @functools.cache
 def inside_of(name: str, *, seconds: float = 0.0) -> Explanation:
     with running(name, sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--") as process:
-        child = kernel.below(process.pid)[0]
+        child = kernel.recorded(process.pid)
         if seconds:
             time.sleep(1)
         return memfit.explain(child, seconds=seconds)
@@ -205,7 +205,7 @@ def test_arrays_are_named_with_what_of_them_is_resident(
     [
         pytest.param("drone", marks=pytest.mark.slow),
         "numpy_half_filled",
-        "sb3_replay",
+        pytest.param("sb3_replay", marks=pytest.mark.slow),
         "torch_model",
     ],
 )
@@ -262,7 +262,7 @@ def test_arrays_that_moved_while_the_process_told_are_found(
     run = (sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--")
     with running("moving_arrays", *run) as process:
         assert process.stdin is not None and process.stdout is not None
-        child = kernel.below(process.pid)[0]
+        child = kernel.recorded(process.pid)
         told = look_inside(read_process(child, numbers=None), duplicates=False, timeout=60)
         assert told is not None
         assert {"held[2]", "small"} <= {arrays.path for arrays in told.arrays}

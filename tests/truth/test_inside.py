@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from memfit.measure.children import launch
-from memfit.measure.live import listener_client
-from tests.inside.target import SECONDS, Answer, Target
+from tests.inside.target import SECONDS, Answer, Target, asked
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(400)]
 
@@ -44,6 +43,7 @@ model.learn(700, callback=Ask())
 """
 
 
+@pytest.mark.slow
 def test_ppo(tmp_path: Path) -> None:
     with Target(PPO, tmp_path) as target:
         answer = target.ask()
@@ -194,15 +194,14 @@ def test_questions_change_nothing(tmp_path: Path) -> None:
     alone = subprocess.run(
         [sys.executable, str(file)], capture_output=True, text=True, check=True, timeout=SECONDS
     )
-    asked = 0
+    answers = 0
     with Target(script, tmp_path) as target:
         while target.process.poll() is None:
-            found = listener_client.ask(target.pid, duplicates=asked % 2 == 0, timeout=SECONDS)
-            asked += found is not None
+            answers += asked(target.pid, duplicates=answers % 2 == 0) is not None
         out, err = target.process.communicate(timeout=SECONDS)
     assert target.process.returncode == 0 and err == ""
     assert alone.stdout.split() == ["ready", out.strip()]
-    assert asked >= 3
+    assert answers >= 3
 
 
 HALF_MADE = """
@@ -221,13 +220,13 @@ print("well")
 
 def test_tuples_that_are_being_made_are_left_alone(tmp_path: Path) -> None:
     """C code that fills a tuple fails if anyone else has a reference to it."""
-    asked = 0
+    answers = 0
     with Target(HALF_MADE, tmp_path) as target:
         while target.process.poll() is None:
-            asked += listener_client.ask(target.pid, duplicates=False, timeout=SECONDS) is not None
+            answers += asked(target.pid) is not None
         out, err = target.process.communicate(timeout=SECONDS)
     assert (out.strip(), err) == ("well", "")
-    assert asked >= 3
+    assert answers >= 3
 
 
 def pythons() -> list[str]:
@@ -254,7 +253,7 @@ def test_other_pythons_below_run_all_the_same(python: str, tmp_path: Path) -> No
     ) as process:
         assert process.stdout is not None
         version = tuple(int(part) for part in process.stdout.readline().split("."))
-        answer = listener_client.ask(process.pid, duplicates=True, timeout=SECONDS)
+        answer = asked(process.pid, duplicates=True)
         _, err = process.communicate("\n", timeout=SECONDS)
     assert (process.returncode, err) == (0, "")
     if version < (3, 11):

@@ -13,7 +13,8 @@ pytestmark = [pytest.mark.truth, pytest.mark.alone, pytest.mark.timeout(240)]
 TABLE = 3 * 2**20  # what an env of the script holds
 
 
-@pytest.mark.parametrize("envs", [8, pytest.param(24, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("envs", [8, 24])
 def test_workers_and_their_envs_have_rows(envs: int, tmp_path: Path) -> None:
     answer, _ = kernel.plan("ppo_light.py", "--set", f"n_envs={envs}", "--", "8", cwd=tmp_path)
     rows = {row["name"]: row["bytes"] for row in answer["components"]}

@@ -38,6 +38,14 @@ def test_a_run_with_a_windowed_buffer_is_planned_with_what_that_stores(tmp_path:
     assert answer["peak_bytes"] == pytest.approx(true, rel=0.08)
 
 
+@pytest.mark.slow
+def test_what_if_a_minibatch_were_64_times_larger(tmp_path: Path) -> None:
+    """What malloc keeps beside a rollout does not grow with the minibatch alone."""
+    answer, _ = kernel.plan("ppo_batches.py", "--set", "batch_size=4096", "--", "64", cwd=tmp_path)
+    true = kernel.run("ppo_batches.py", "4096", cwd=tmp_path).peak
+    assert answer["peak_bytes"] == pytest.approx(true, rel=0.08)
+
+
 def test_planning_a_run_of_100_gb_takes_little(tmp_path: Path) -> None:
     answer, planner = kernel.plan("dqn_huge.py", cwd=tmp_path)
     assert answer["peak_bytes"] > 2 * 2_000_000 * 4 * 84 * 84

@@ -10,13 +10,10 @@ from tests.truth import kernel
 from tests.truth.published import bounds
 from tests.truth.test_default import compare
 
-pytestmark = [pytest.mark.truth, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.truth, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-@pytest.mark.parametrize(
-    "script",
-    ["skrl_ppo_vector.py", pytest.param("skrl_sac_pendulum.py", marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize("script", ["skrl_ppo_vector.py", "skrl_sac_pendulum.py"])
 def test_plans_are_as_near_as_published_and_the_truth_is_within_their_bound(
     script: str, tmp_path: Path
 ) -> None:

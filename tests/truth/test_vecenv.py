@@ -141,6 +141,7 @@ def test_workers_of_cartpole_have_at_most_eight_mebibytes_of_their_own() -> None
     assert process.returncode == 0 and gone(pids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["training", "template"])
 def test_nothing_is_left_after_a_sigkill(who: str) -> None:
     process = start(CARTPOLE)

@@ -32,6 +32,15 @@ WRAPPERS = {
 }
 
 
+def vec_env_class(name: str) -> type[VecEnv]:
+    """How the envs are held."""
+    if name == "light":
+        from memfit.dropins import LightVecEnv  # costs memory where it is not used
+
+        return LightVecEnv
+    return VEC_ENVS[name]
+
+
 def build_env(run: dict[str, Any], n_envs: int) -> VecEnv:
     """The envs, and what is wrapped around all of them."""
     wrapper = None
@@ -42,7 +51,7 @@ def build_env(run: dict[str, Any], n_envs: int) -> VecEnv:
         n_envs=n_envs,
         seed=5,
         env_kwargs={"spec": run["env"]},
-        vec_env_cls=VEC_ENVS[run["vec_env"]],
+        vec_env_cls=vec_env_class(run["vec_env"]),
         wrapper_class=wrapper,
         wrapper_kwargs={"action_mask_fn": lambda one: one.unwrapped.action_masks()}
         if wrapper

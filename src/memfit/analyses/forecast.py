@@ -163,7 +163,7 @@ def _path(missing: float, drift: _Drift, draw: random.Random) -> float:
 def _step_at(readings: Sequence[Reading], seconds: float | None) -> int | None:
     """The environment step at a time, by the pace so far."""
     known = [r for r in readings if r.step is not None]
-    if seconds is None or len(known) < 2 or known[-1].seconds <= known[0].seconds:
+    if seconds is None or len(known) < 2 or known[-1].seconds - known[0].seconds < LEAST_SECONDS:
         return None
     first, last = known[0], known[-1]
     assert first.step is not None and last.step is not None

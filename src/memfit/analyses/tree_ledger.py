@@ -51,6 +51,8 @@ def tree_ledger(
 
     Processes that told who holds their memory have rows by holder for it.
     """
+    if not processes:
+        return Ledger(components=())
     main, workers = processes[0], processes[1:]
     rows = [*_worker_rows(workers), *_shared_rows(processes)]
     own = dealt.get(main.pid) if dealt else None

@@ -1,50 +1,88 @@
-"""An upper bound of a run's peak that a scheduler can rely on."""
+"""An upper bound of a run's peak that a scheduler can rely on.
+
+What a plan knows of its own doubt is bytes by cause: rows by how they are known, what malloc adds
+to them, how far its replays differ, and what is extrapolated without knowing how. The bound adds
+so many thousandths of each, and what two runs of the same small script differ by.
+"""
 
 from __future__ import annotations
 
-from memfit.model import EvidenceKind, Ledger, Readings, phase_of
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-# How far a row may be off, in thousandths, by how it is known. Runs of the same script differ by
-# about 1 % of their own peak; what is extrapolated differs more.
-_SPREAD = {
-    EvidenceKind.MEASURED: 20,
-    EvidenceKind.DERIVED: 10,
-    EvidenceKind.PROBED: 200,
-    EvidenceKind.ASSUMED: 500,
-}
-# What two runs of the same small script differ by; a rehearsal has seen half of that.
-_FLOOR, _REHEARSED_FLOOR = 8 * 2**20, 6 * 2**20
+from memfit.model import EvidenceKind, Kind, Ledger, Readings, phase_of
+
+SLACK, SPREAD, UNMATCHED = "slack", "replay_spread", "unmatched"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Margin:
+    """What is added to a peak: bytes in any case, and thousandths of what is in doubt.
+
+    `factor` is calibrated (benchmarks/accuracy/calibrate.py), so that 99 % of runs are covered.
+    """
+
+    floor: int
+    thousandths: Mapping[str, int]
+    factor: float = 1.0
+
+    def of(self, doubt: Mapping[str, int]) -> int:
+        return self.floor + round(self.factor * self.weighed(doubt))
+
+    def weighed(self, doubt: Mapping[str, int]) -> int:
+        """Bytes in doubt, each cause by its weight."""
+        return sum(size * self.thousandths[cause] // 1000 for cause, size in doubt.items())
+
+
+SURVEYED = Margin(
+    floor=8 * 2**20,
+    thousandths={
+        EvidenceKind.MEASURED: 20,
+        EvidenceKind.DERIVED: 10,
+        EvidenceKind.PROBED: 200,
+        EvidenceKind.ASSUMED: 500,
+        SLACK: 200,
+        SPREAD: 1000,
+        UNMATCHED: 1000,
+    },
+)
+# A rehearsal has seen the real thing once: the chance in it remains.
+REHEARSED = Margin(
+    floor=6 * 2**20,
+    thousandths={**SURVEYED.thousandths, SPREAD: 500, UNMATCHED: 0},
+)
+# A plan that may be off by this share of its peak, as far as it knows, is in doubt.
+_IN_DOUBT = 0.05
 
 
 def upper_bytes(ledger: Ledger, readings: Readings) -> int:
-    """The peak with every row at the far end of its spread."""
-    bound = 0
-    unmatched = _unmatched(readings)
-    floor = _REHEARSED_FLOOR if readings.rehearsed else _FLOOR
-    for moment in ledger.moments:
-        total = floor + _replay_spread(moment, readings)
-        total += unmatched if phase_of(moment) == "update" else 0
-        for c in ledger.components:
-            if c.alive_in(moment):
-                total += ledger.bytes_of(c) * (1000 + _SPREAD[c.evidence.kind]) // 1000
-        bound = max(bound, total)
-    return bound
+    """The most that the peak may come to."""
+    margin = REHEARSED if readings.rehearsed else SURVEYED
+    return max(
+        (
+            total + margin.of(doubt_bytes(ledger, readings, moment))
+            for moment, total in ledger.moment_bytes.items()
+        ),
+        default=margin.floor,
+    )
 
 
-def _unmatched(readings: Readings) -> int:
-    """The part of an update whose growth with the batch is not known: it may be there once more.
+def doubt_bytes(ledger: Ledger, readings: Readings, moment: str) -> dict[str, int]:
+    """Bytes of a moment by what makes them doubtful."""
+    found = dict.fromkeys(SURVEYED.thousandths, 0)
+    for c in ledger.components:
+        if c.alive_in(moment):
+            cause = SLACK if c.kind is Kind.FRAGMENTATION else c.evidence.kind
+            found[cause] += ledger.bytes_of(c)
+    found[SPREAD] = readings.growth_spread.get(moment, 0)
+    if phase_of(moment) == "update":
+        found[UNMATCHED] = round((1 - readings.matched_share) * readings.live.at(readings.unit))
+    return {str(cause): size for cause, size in found.items()}
 
-    A rehearsal has seen it.
-    """
-    if readings.rehearsed:
-        return 0
-    return round((1 - readings.matched_share) * readings.live.at(readings.unit))
 
-
-def _replay_spread(moment: str, readings: Readings) -> int:
-    """How much further single replays through malloc went than what was taken as likely.
-
-    A rehearsal is one draw of the same chance, seen at full size: it halves what is unknown.
-    """
-    spread = readings.growth_spread.get(moment, 0)
-    return spread // 2 if readings.rehearsed else spread
+def in_doubt(ledger: Ledger, readings: Readings) -> bool:
+    """Whether a plan does not know a twentieth of its peak: to be rehearsed, if it can be."""
+    peak = ledger.peak
+    doubt = doubt_bytes(ledger, readings, peak.moment)
+    unknown = doubt[SPREAD] + doubt[UNMATCHED] + doubt[EvidenceKind.ASSUMED]
+    return not readings.rehearsed and unknown > _IN_DOUBT * peak.bytes

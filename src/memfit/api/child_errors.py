@@ -15,8 +15,15 @@ from memfit.errors import (
 )
 from memfit.libraries import all_libraries
 from memfit.measure.children.sandbox import Ended
+from memfit.model.confinement import Confinement
 from memfit.model.job import Answer, Status
 
+_NO_NETWORK = (
+    "Network is unreachable",
+    "Name or service not known",
+    "Temporary failure in name resolution",
+    "ConnectionRefusedError",
+)
 _OR_SPEC = "or describe the run in a spec (run.toml)"
 
 
@@ -79,8 +86,11 @@ def _failed(answer: Answer, target: str, said: str) -> MemfitError:
             output=said,
         )
     todo = "fix the error above, then plan again"
-    if "PermissionError" in answer.output:
+    shielded = answer.confinement is not Confinement.NAMESPACES
+    if shielded and "PermissionError" in answer.output:
         todo = "a plan lets it change no file; if that is why, let it write after learn()"
+    if any(sign in answer.output for sign in _NO_NETWORK):
+        todo = "a plan has no network; if that is why, allow it with --network"
     how = _died(answer.exit_code) if answer.status is Status.DIED else "failed"
     return TargetFailed(f"{target} {how} before it began to learn: {todo}", output=said)
 

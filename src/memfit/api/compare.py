@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from memfit.errors import UsageError
 from memfit.model import Comparison, Forecast, Trace
+from memfit.model.json_loader import from_json
 
 # What speaks of a run alone on the machine; all others say what was there at the time.
 _ALONE = ("plan", "sweep")
@@ -33,7 +34,7 @@ def compare(before: Path | str, after: Path | str) -> Comparison:
 
 def recorded(path: Path | str) -> tuple[Trace, Forecast]:
     """A recording, and how its memory went on at its end."""
-    from memfit.measure.record.recording import load
+    from memfit.measure.record.recording_reader import load
 
     trace = load(Path(path))
     return trace, outlook(trace)
@@ -48,9 +49,9 @@ def outlook(trace: Trace) -> Forecast:
 
 def _result(path: Path) -> tuple[tuple[str, int, dict[str, int]], str]:
     """A result as its name, its peak and its rows, and the command that it is of."""
-    from memfit.measure.record.recording import is_recording, load
+    from memfit.measure.record.recording_reader import MOST_BYTES, is_recording, load
 
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113  # a name may be too long
         raise UsageError(f"there is no file {path}: give a recording, or a result as JSON")
     if is_recording(path):
         trace = load(path)
@@ -58,19 +59,42 @@ def _result(path: Path) -> tuple[tuple[str, int, dict[str, int]], str]:
         peak = trace.peak.bytes if trace.peak else 0
         return (str(path), peak, _rows(rows.items())), "run"
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        return _from_json(path, data), str(data.get("kind"))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        data = json.loads(path.read_bytes()) if path.stat().st_size <= MOST_BYTES else None
+        result = from_json(_Result, data, foreign=True)
+    except (OSError, ValueError, TypeError, RecursionError):
         raise UsageError(
             f"{path} is neither a recording nor a result: give a file of `memfit run`, or one "
             "written with --format json -o FILE"
         ) from None
+    rows = _rows((row.name, row.bytes) for row in result.components)
+    total = result.peak_bytes or result.pss_bytes or sum(rows.values())
+    return (str(path), total, rows), result.kind
 
 
-def _from_json(path: Path, data: dict[str, Any]) -> tuple[str, int, dict[str, int]]:
-    rows = _rows((str(row["name"]), int(row["bytes"])) for row in data["components"])
-    total = data.get("peak_bytes") or data.get("pss_bytes") or sum(rows.values())
-    return str(path), int(total), rows
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """A row of a result, as its JSON has it."""
+
+    name: str
+    bytes: int
+
+    def __post_init__(self) -> None:
+        if not abs(self.bytes) < 2**63:
+            raise ValueError("no amount of memory")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Result:
+    """What every result has that can be compared."""
+
+    kind: str = ""
+    components: tuple[_Part, ...]
+    peak_bytes: int | None = None
+    pss_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if not max(abs(self.peak_bytes or 0), abs(self.pss_bytes or 0)) < 2**63:
+            raise ValueError("no amount of memory")
 
 
 def _rows(rows: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -72,6 +72,7 @@ def explain(
         inside=_inside(now),
         growth=tree_ledger.grown(before, ledger, between) if before else (),
         growth_seconds=between,
+        notes=now.notes,
         seconds=time.monotonic() - started,
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memfit.analyses.after_learn import with_after
 from memfit.analyses.earlier_learn import left_by, with_row
 from memfit.api.child_errors import error_of
 from memfit.errors import UsageError
@@ -16,34 +17,62 @@ from memfit.formulas.array_bytes import scaled
 from memfit.formulas.run_rows import run_ledger
 from memfit.libraries import library_of, likely_library
 from memfit.measure.children import sandbox
-from memfit.measure.children.import_cost import import_cost
+from memfit.measure.children.import_cost import ImportCost, import_cost
 from memfit.measure.kernel.proc import outside_note
 from memfit.measure.survey.rehearsal import SECONDS
-from memfit.model import Component, Ledger, Plan, Readings, RunSpec
+from memfit.model import (
+    AfterEnd,
+    AfterReading,
+    Component,
+    Ledger,
+    Plan,
+    Readings,
+    Rehearsed,
+    RunSpec,
+)
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
-from memfit.sources.script import imports_of, learn_calls, script_notes
+from memfit.sources.script import (
+    goes_on_after,
+    imports_of,
+    is_counted_loop,
+    learn_calls,
+    learns_again,
+    script_notes,
+)
 from memfit.sources.target import job_of
+from memfit.units import format_bytes
 
 if TYPE_CHECKING:
     from memfit.libraries.torch_spec.torch_run import TorchRun
 
 Progress = Callable[[str], None]
+_BY_FORMULA = ("n_envs",)  # more envs may be more processes, and minutes
 _SMALLEST = 1024  # the most times that a rehearsal is smaller than the run
 _WELL_MATCHED = 0.95  # a smaller share of bytes whose growth is known is worth a note
 _TWICE = "the script calls learn() more than once; "
 _FIRST = f"{_TWICE}the first call needs the most of the first two"
 _SECOND = f"{_TWICE}the second call needs the most of the first two, and is what this plan shows"
+_AFTER_SECONDS = 10.0  # that the rest of a script is followed for
+_MEASURED_BY_RUN = "not in this plan: memfit run measures all of it"
 _UNSEEN = f"{_TWICE}only the first call could be planned, so that a later one may need more"
+_DOUBTFUL = (
+    "without a rehearsal, more than 5 % of the peak was in doubt, so the run was rehearsed at its "
+    "real size; --quick leaves that out"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surveyed:
-    """One training of a target: how to come to it, its facts, readings and ledger."""
+    """One training of a target: how to come to it, its facts, readings and ledger.
+
+    `own` are bytes of memfit's modules in its child, which no figure has in it.
+    """
 
     job: Job
     spec: RunSpec
     readings: Readings
     ledger: Ledger
+    own: int
 
 
 def plan(
@@ -51,68 +80,94 @@ def plan(
     *,
     args: Sequence[str] = (),
     probe: bool = False,
+    quick: bool = False,
     limit: int | None = None,
     knobs: Mapping[str, int] | None = None,
     on: Sequence[str] = (),
     per: str = "",
     timeout: float = 120.0,
+    network: bool = False,
+    all_findings: bool = False,
     progress: Progress | None = None,
 ) -> Plan:
-    """Predict the peak memory of a run before it starts."""
+    """Predict the peak memory of a run before it starts; without `network`, it can use none.
+
+    It is rehearsed with `probe`, and where much of it is in doubt without that, unless `quick`;
+    `all_findings` shows trifles too.
+    """
     from memfit.analyses.capacity import capacity, default_hardware, parse_hardware
     from memfit.analyses.crossing import crossing
-    from memfit.analyses.upper_bound import upper_bytes
-    from memfit.checks import run_checks
+    from memfit.analyses.upper_bound import doubt_bytes, in_doubt, upper_bytes
+    from memfit.checks import run_checks, without_trifles
     from memfit.measure.kernel import limits
     from memfit.model import Limit
 
     started = time.monotonic()
     hardware = [parse_hardware(name) for name in on] or default_hardware()
     limit_used = Limit.given(limit) or limits.memory_limit()
-    job = job_of(target, args, knobs)
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    job = replace(job_of(target, args, knobs), network=network)
+    with ThreadPoolExecutor(max_workers=3) as pool:
         base = pool.submit(import_cost, _imports(job))
         script = Path(job.target) if job.kind is TargetKind.SCRIPT else None
         twice = script is not None and learn_calls(script) > 1
         second = pool.submit(_second, job, timeout) if twice else None
+        rest = goes_on_after(script) if script else ""
+        after = pool.submit(_after, job, timeout) if rest else None
         say(progress, "building the run in a child, up to its learn()")
-        ended = sandbox.run(job, timeout=timeout, memory=sandbox.room())
+        built, ended = _built(job, knobs or {}, timeout)
         if ended.answer.status is not Status.SURVEYED:
             raise error_of(ended, job.target)
-        found = _ledger_of(job, ended.answer, base)
+        found = _ledger_of(built, ended.answer, base)
         said, earlier = script_notes(script) if script else (), None
         if second is not None:
             found, earlier, note = _heavier(found, *second.result(), base)
             said += (note,)
-    own_peak = ended.peak_bytes
-    if probe:
+        own_peak, followed = ended.peak_bytes, None
+        if after is not None:
+            own_peak = max(own_peak, after.result().peak_bytes)
+            followed = _followed(after.result(), found.readings)
+        said += _after_notes(followed, rest)
+    doubtful = in_doubt(found.ledger, found.readings)
+    if probe or (doubtful and not quick):
         say(progress, "rehearsing it")
         found, peak = _rehearsed(found, timeout)
         own_peak = max(own_peak, peak)
     ledger, readings = found.ledger, found.readings
     if earlier is not None:
         ledger = with_row(ledger, earlier)
+    if followed is not None and script is not None:
+        line = followed.frames.line if followed.frames else 0
+        ledger = with_after(ledger, followed, counted=is_counted_loop(script, line))
     if knobs:
         ledger = ledger.at(**_known_knobs(knobs, ledger.knobs))
     if per:
         _known_knobs({per: 1}, ledger.knobs)
-    findings, advice = run_checks(found.spec, ledger, limit_used.bytes)
+    spec = replace(found.spec, learns_again=script is not None and learns_again(script))
+    every = findings, advice = run_checks(spec, ledger, limit_used.bytes)
+    if not all_findings:
+        findings, advice = without_trifles(*every, ledger.peak.bytes)
     return Plan(
         target=job.target,
-        spec=found.spec,
+        spec=spec,
         ledger=ledger,
         peak_bytes=ledger.peak.bytes,
         upper_bytes=upper_bytes(ledger, readings),
         limit=limit_used,
-        method="probe" if probe else "survey",
+        method="probe" if readings.rehearsed else "survey",
+        doubt=doubt_bytes(ledger, readings, ledger.peak.moment),
         capacity=tuple(capacity(ledger, h) for h in hardware),
         crossing=crossing(ledger, limit_used.bytes),
         findings=findings,
+        hidden_findings=len(every[0]) - len(findings),
         advice=advice,
         notes=(
             *(*job.notes, *found.spec.notes, *readings.notes, *said, *_matched_note(readings)),
+            *([_DOUBTFUL] if doubtful and readings.rehearsed and not probe else []),
             *outside_note(ended.outside_bytes, ended.peak_bytes),
+            *ended.notes,
         ),
+        network=network,
+        confinement=ended.answer.confinement,
         seconds=time.monotonic() - started,
         planner_peak_bytes=own_peak,
         changed=dict(knobs or {}),
@@ -134,17 +189,47 @@ def _imports(job: Job) -> tuple[str, ...]:
     return library.imports if library is not None else ("numpy", "torch")
 
 
-def _ledger_of(job: Job, answer: Answer, base: Future[int]) -> Surveyed:
+def _built(job: Job, knobs: Mapping[str, int], timeout: float) -> tuple[Job, sandbox.Ended]:
+    """The run with the settings asked for if it can be built so, else as it is.
+
+    What malloc keeps at a size is best seen at that size; what formulas say from another one is for
+    settings that a run cannot be built with.
+    """
+    asked = {name: value for name, value in knobs.items() if name not in _BY_FORMULA}
+    if asked and job.kind is TargetKind.SCRIPT:
+        changed = replace(job, knobs=asked)
+        ended = sandbox.run(changed, timeout=timeout, memory=sandbox.room())
+        if ended.answer.status is Status.SURVEYED:
+            return changed, ended
+    return job, sandbox.run(job, timeout=timeout, memory=sandbox.room())
+
+
+def _ledger_of(job: Job, answer: Answer, base: Future[ImportCost]) -> Surveyed:
     """The child's facts and readings as a ledger."""
     assert answer.spec is not None and answer.readings is not None
     spec, library = answer.spec, library_of(answer.spec.library)
     told = tuple(job.spec.get("imports", ()))
     # What the text of a target did not tell, its live objects do.
     known = (*library.imports, *told) == _imports(job)
-    imports = base.result() if known else import_cost((*library.imports, *told))
-    readings = replace(answer.readings, base=imports)
+    cost = base.result() if known else import_cost((*library.imports, *told))
+    readings = replace(
+        answer.readings,
+        base=cost.bytes,
+        stopped=answer.readings.stopped - cost.own,
+        warm=answer.readings.warm - cost.own,
+        imported=_beyond(answer.imports, cost.modules),
+    )
     ledger = run_ledger(spec, library.rows(spec, readings))
-    return Surveyed(job=job, spec=spec, readings=readings, ledger=ledger)
+    return Surveyed(job=job, spec=spec, readings=readings, ledger=ledger, own=cost.own)
+
+
+def _beyond(imports: Mapping[str, Mapping[str, int]], known: frozenset[str]) -> dict[str, int]:
+    """What each import added, the modules apart that the libraries import anyway."""
+    added = {
+        asked: sum(size for name, size in parts.items() if name not in known)
+        for asked, parts in imports.items()
+    }
+    return {asked: size for asked, size in added.items() if size}
 
 
 def _second(job: Job, timeout: float) -> tuple[Job, Answer]:
@@ -154,7 +239,7 @@ def _second(job: Job, timeout: float) -> tuple[Job, Answer]:
 
 
 def _heavier(
-    first: Surveyed, job: Job, answer: Answer, base: Future[int]
+    first: Surveyed, job: Job, answer: Answer, base: Future[ImportCost]
 ) -> tuple[Surveyed, Component | None, str]:
     """Which of two learn() calls needs more, what the first leaves, and what to say of it."""
     if answer.status is not Status.SURVEYED or answer.again:
@@ -164,6 +249,38 @@ def _heavier(
     if with_row(then.ledger, left).peak.bytes <= first.ledger.peak.bytes:
         return first, None, _FIRST
     return then, left, _SECOND
+
+
+def _after(job: Job, timeout: float) -> sandbox.Ended:
+    """What follows a script's last learn(), every training passed over."""
+    on = replace(job, look=Look.AFTER, seconds=_AFTER_SECONDS)
+    return sandbox.run(on, timeout=timeout, memory=sandbox.room() // 2)
+
+
+def _followed(ended: sandbox.Ended, readings: Readings) -> AfterReading | None:
+    """What was seen of a script's rest, None where nothing was.
+
+    One that took too much was ended; it had grown from where the survey's process was warm.
+    """
+    if ended.answer.status is Status.OVER_LIMIT:
+        return AfterReading(grown=ended.peak_bytes - readings.warm, ended=AfterEnd.MEMORY)
+    return ended.answer.after
+
+
+def _after_notes(after: AfterReading | None, rest: str) -> tuple[str, ...]:
+    """What of a script's rest the plan does not have, and from where on."""
+    if not rest or (after is not None and after.ended in (AfterEnd.WHOLE, AfterEnd.ENOUGH)):
+        return ()
+    goes_on = f"the script goes on after learn(), {rest}"
+    if after is None:
+        return (f"{goes_on}, and what that takes is {_MEASURED_BY_RUN}",)
+    if after.ended is AfterEnd.FAILED:
+        how = f"and failed at line {after.ended_line} with nothing trained ({after.reason})"
+    elif after.ended is AfterEnd.MEMORY:
+        how = f"and was ended when it had taken {format_bytes(after.grown)} more"
+    else:
+        how = f"and was followed for {_AFTER_SECONDS:.0f} s, up to line {after.ended_line}"
+    return (f"{goes_on}, {how}: what comes later is {_MEASURED_BY_RUN}",)
 
 
 def _rehearsed(found: Surveyed, timeout: float) -> tuple[Surveyed, int]:
@@ -181,9 +298,15 @@ def _rehearsed(found: Surveyed, timeout: float) -> tuple[Surveyed, int]:
         last = (answer.output or ended.output or answer.status).strip().splitlines()[-1]
         readings = replace(found.readings, notes=(*found.readings.notes, note + last))
         return replace(found, readings=readings), ended.peak_bytes
-    readings = replace(found.readings, rehearsed=answer.rehearsed)
-    ledger = reconcile(found.ledger, answer.rehearsed, found.spec.scale)
+    rehearsed = tuple(_without(found.own, one) for one in answer.rehearsed)
+    readings = replace(found.readings, rehearsed=rehearsed)
+    ledger = reconcile(found.ledger, rehearsed, found.spec.scale)
     return replace(found, readings=readings, ledger=ledger), ended.peak_bytes
+
+
+def _without(own: int, rehearsed: Rehearsed) -> Rehearsed:
+    moments = {moment: peak - own for moment, peak in rehearsed.moments.items()}
+    return replace(rehearsed, moments=moments)
 
 
 def _scales(found: Surveyed) -> list[dict[str, int]]:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memfit.errors import UsageError
+from memfit.measure.kernel.quiet_thread import quiet_thread
 from memfit.model import Forecast, Ledger, Limit, Reading, Trace
 
+if TYPE_CHECKING:
+    from memfit.measure.record.recorder import Recorder
+
+__all__ = ["Live", "default_recording", "quiet_thread", "run", "terminal_in_use"]
 Live = Callable[[Reading, Forecast | None], None]
 
 
@@ -23,37 +29,62 @@ def run(
 ) -> Trace:
     """Run a command, record the memory of its tree, and return the recording.
 
-    Standard input and output are the command's, signals are passed on to it, and it ends with this
-    process. `exit_code` of the answer is the command's own, 128 + n where signal n has ended it.
-    With a limit, the command is asked to end when it goes above that, and made to end when it goes
-    on or takes longer than `grace` seconds. The recording is kept where `record` says, and nowhere
-    where it is None.
+    Standard input and output are the command's, and signals are passed on to it. `exit_code` of the
+    answer is the command's own, 128 + n where signal n has ended it. With a limit, the command and
+    all that it started are asked to end when they go above that, and made to end when they go on or
+    take longer than `grace` seconds. The recording is kept where `record` says, and nowhere where
+    it is None. Once the command runs, nothing that fails here ends it: the recording does.
     """
     from memfit.analyses.forecast import forecast
     from memfit.measure.children import launch
+    from memfit.measure.record.limit_guard import NET
     from memfit.measure.record.recorder import Recorder, Tools
-    from memfit.measure.record.recording import Recording, load, scratch
+    from memfit.measure.record.recording import scratch
+    from memfit.measure.record.recording_thread import RecordingThread
 
     with scratch(record) as path:
-        recording = Recording(path)
+        recording = RecordingThread(path, say)
+        if recording.failed:
+            raise UsageError(recording.failed)
         tools = Tools(ledger=_ledger, forecast=forecast, say=say, live=live)
         recorder = Recorder(recording, command, Limit.given(limit), tools, grace=grace)
+        net = None if limit is None else int(limit * NET)
         try:
-            launch.run(command, recorder, recording=path)
+            launch.run(command, recorder, recording=path, net=net)
         except UsageError:  # it could not be started: there is nothing to keep
             recording.close()
             path.unlink(missing_ok=True)
             raise
         finally:
             recording.close()
-        return load(path)
+        return _kept(recorder, say)
 
 
-def _ledger(pid: int) -> Ledger:
+def _kept(recorder: Recorder, say: Callable[[str], None]) -> Trace:
+    """The recording, with what the run itself has told; what was seen where that is lost."""
+    if recorder.recording.failed:
+        return recorder.trace
+    try:
+        from memfit.measure.record.recording_reader import load
+
+        return load(recorder.recording.path)
+    except Exception:  # noqa: BLE001  # removed, locked again, no descriptor: the exit code counts
+        say(f"{recorder.recording.path} cannot be read any more: this is what was seen")
+        return recorder.trace
+
+
+def _ledger(pids: Sequence[int]) -> Ledger:
     from memfit.analyses.tree_ledger import tree_ledger
-    from memfit.measure.live.process_tree import read_tree
+    from memfit.measure.live.process_tree import read_processes
 
-    return tree_ledger(read_tree(pid))
+    return tree_ledger(read_processes(pids))
+
+
+def terminal_in_use() -> bool:
+    """Whether a command that runs here has a terminal open, to read from it or to write on it."""
+    from memfit.measure.kernel import proc
+
+    return any(map(proc.on_terminal, proc.descendants(os.getpid())))
 
 
 def default_recording(command: Sequence[str]) -> Path:

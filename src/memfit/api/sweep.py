@@ -21,7 +21,7 @@ Progress = Callable[[str], None]
 Watching = Callable[[SweepStep], None]
 
 _LARGEST = 2**40
-_KEPT = 2  # of runs that are kept; another where points have other fields
+_KEPT = 3  # of runs that are kept; another where points have other fields
 
 
 def sweep(
@@ -33,6 +33,7 @@ def sweep(
     on: Sequence[str] = (),
     timeout: float = 600.0,
     fresh: bool = False,
+    network: bool = False,
     progress: Progress | None = None,
     watching: Watching | None = None,
 ) -> Sweep:
@@ -42,7 +43,8 @@ def sweep(
     takes the place of `{agents}` in it. A `target` (script, spec or factory) is built with each
     value and learns for two updates in a child; a command beside it is a script's own arguments,
     or, beside a spec, the program that is measured while the spec is planned. Runs that an earlier
-    sweep finished before it was killed are not run again, unless `fresh`.
+    sweep finished before it was killed are not run again, unless `fresh`. A target has no network,
+    unless `network`.
     """
     from memfit.analyses.capacity import default_hardware, parse_hardware
     from memfit.analyses.line import fit, largest
@@ -54,7 +56,7 @@ def sweep(
 
     started = time.monotonic()
     knob, values = parse_over(over)
-    runner = runner_of(target, command, knob, values)
+    runner = runner_of(target, command, knob, values, network=network)
     hardware = [parse_hardware(name) for name in on] or default_hardware()
     found = limits.memory_limit()
     room = sandbox.room()
@@ -98,7 +100,8 @@ def sweep(
         line=line,
         largest={h.name: (h.bytes, largest(line, h.bytes)) for h in hardware} if line else {},
         planned=_planned_largest(ledger, knob, hardware),
-        notes=(*notes, *outside_note(shared.outside_bytes, shared.peak_bytes)),
+        network=network,
+        notes=(*notes, *points[0].notes, *outside_note(shared.outside_bytes, shared.peak_bytes)),
         seconds=time.monotonic() - started,
     )
     kept.forget()

@@ -24,12 +24,17 @@ _KILLED = -9
 
 
 def runner_of(
-    target: str | Path | None, command: Sequence[str], knob: str, values: Sequence[int]
+    target: str | Path | None,
+    command: Sequence[str],
+    knob: str,
+    values: Sequence[int],
+    *,
+    network: bool = False,
 ) -> _Command | _Target:
     """Tell by what was given what is to be run."""
     is_spec = target is not None and Path(target).suffix == SPEC
     if target is not None and not (is_spec and command):
-        return _Target(str(target), tuple(command), knob, values[0])
+        return _Target(str(target), tuple(command), knob, values[0], network)
     if not command:
         raise UsageError(
             "nothing to measure: give a target, as in: memfit sweep train.py --over n_envs=1,10, "
@@ -98,11 +103,12 @@ class _Target:
     args: tuple[str, ...]
     knob: str
     smallest: int
+    network: bool
 
     @property
     def facts(self) -> Mapping[str, Any]:
         here = {"target": self.target, "args": self.args, "in": str(Path.cwd())}
-        return {**here, **_files((self.target, *self.args))}
+        return {**here, "network": self.network, **_files((self.target, *self.args))}
 
     def _job(self, value: int) -> Job:
         args = _with_value(self.args, self.knob, value)
@@ -110,7 +116,9 @@ class _Target:
         job = job_of(self.target, args, None if by_script else {self.knob: value})
         if job.kind is not TargetKind.SPEC and not by_script:
             job = replace(job, knobs={self.knob: value})
-        return replace(job, look=Look.OBSERVE, updates=UPDATES, seconds=SECONDS)
+        return replace(
+            job, look=Look.OBSERVE, updates=UPDATES, seconds=SECONDS, network=self.network
+        )
 
     def run(
         self, value: int, *, memory: int, timeout: float, alive: Callable[[int], None]
@@ -140,6 +148,8 @@ class _Target:
             seconds=ended.seconds,
             exit_code=answer.exit_code,
             said=answer.output or ended.output,
+            confinement=answer.confinement,
+            notes=ended.notes,
         )
 
     def _lacking(self, known: Sequence[str]) -> str:
@@ -152,7 +162,7 @@ class _Target:
 
     def plan(self, progress: Progress | None) -> tuple[Ledger | None, tuple[str, ...]]:
         args = _with_value(self.args, self.knob, self.smallest)
-        return _ledger(self.target, args, self.knob, progress)
+        return _ledger(self.target, args, self.knob, progress, network=self.network)
 
 
 def _with_value(words: Sequence[str], knob: str, value: int) -> list[str]:
@@ -161,12 +171,17 @@ def _with_value(words: Sequence[str], knob: str, value: int) -> list[str]:
 
 
 def _ledger(
-    target: str, args: Sequence[str], knob: str, progress: Progress | None
+    target: str,
+    args: Sequence[str],
+    knob: str,
+    progress: Progress | None,
+    *,
+    network: bool = False,
 ) -> tuple[Ledger | None, tuple[str, ...]]:
     """What a plan says; a plan that fails does not spoil what was measured."""
     say(progress, "planning the same")
     try:
-        planned = plan(target, args=args)
+        planned = plan(target, args=args, network=network)
     except MemfitError as error:
         return None, (f"it could not be planned: {error}",)
     if knob not in planned.ledger.knobs:

@@ -12,7 +12,7 @@ from memfit.analyses.tree_ledger import tree_ledger
 from memfit.errors import UsageError
 from memfit.measure.kernel import limits, proc
 from memfit.measure.live import process_tree
-from memfit.measure.record.recording import load
+from memfit.measure.record.recording_reader import load
 from memfit.measure.record.sampling import Sampler
 from memfit.model import Frame, Ledger, Limit, Reading, Targets, Watched
 
@@ -56,7 +56,7 @@ class _Live:
         self.pids = list(pids)
         self.targets = targets
         self.limit = Limit.given(limit) or limits.memory_limit(pid=self.pids[0])
-        self._samplers = {pid: Sampler(pid) for pid in self.pids}
+        self._samplers = {pid: Sampler(proc.Tree(main=pid)) for pid in self.pids}
         self._started = time.monotonic()
         self._readings: list[Reading] = []
         self._rows: tuple[tuple[str, int], ...] = ()

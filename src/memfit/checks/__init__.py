@@ -11,10 +11,10 @@ import pkgutil
 from collections.abc import Iterable
 from types import ModuleType
 
-from memfit.model import Advice, Finding, Fix, Ledger, RunSpec, Severity
+from memfit.model import Advice, Finding, Fix, Ledger, RunSpec, Severity, least_worth
 
+Found = tuple[tuple[Finding, ...], tuple[Advice, ...]]
 _ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
-_LEAST_SHARE = 100  # a saving below a hundredth of the peak is not worth a change
 
 
 def all_checks() -> list[ModuleType]:
@@ -23,9 +23,7 @@ def all_checks() -> list[ModuleType]:
     return sorted((importlib.import_module(f"{__name__}.{n}") for n in names), key=_code)
 
 
-def run_checks(
-    spec: RunSpec, ledger: Ledger, limit: int
-) -> tuple[tuple[Finding, ...], tuple[Advice, ...]]:
+def run_checks(spec: RunSpec, ledger: Ledger, limit: int) -> Found:
     """What all checks find, worst first, and what would save memory, most first."""
     findings: list[Finding] = []
     advice: list[Advice] = []
@@ -39,12 +37,21 @@ def run_checks(
     return tuple(findings), tuple(advice)
 
 
+def without_trifles(findings: Iterable[Finding], advice: Iterable[Advice], peak: int) -> Found:
+    """The same without advice that saves too little, and findings about as little."""
+    least = least_worth(peak)
+    worth = tuple(a for a in advice if a.saves_bytes >= least)
+    advised = {a.code for a in worth}
+    told = (f for f in findings if f.bytes is None or f.bytes >= least or f.code in advised)
+    return tuple(told), worth
+
+
 def _advice(code: str, fixes: Iterable[Fix], ledger: Ledger) -> Iterable[Advice]:
     """A saving is two ledgers subtracted, whoever proposes it."""
     peak = ledger.peak.bytes
     for fix in fixes:
         saves = peak - fix.ledger.peak.bytes
-        if saves * _LEAST_SHARE >= peak and saves > 0:
+        if saves > 0:
             yield Advice(code=code, change=fix.change, saves_bytes=saves)
 
 

@@ -40,6 +40,7 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
         message=f"the peak comes when the rollout is flattened: {amount} of observations are there "
         "twice for a moment, because n_envs is above 1",
         where="model.rollout_buffer.swap_and_flatten",
+        bytes=ledger.bytes_of(copy),
     )
 
 

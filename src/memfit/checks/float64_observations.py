@@ -38,6 +38,7 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
         message=f"{format_bytes(amount)} of observations are float64; "
         "the policy uses them as float32",
         where=", ".join(f"model.{name}" for name in names),
+        bytes=amount // 2,
     )
 
 

@@ -1,7 +1,8 @@
 """MF009: a callback comes n_envs times rarer than its number says.
 
 What: `eval_freq` and `save_freq` count calls, and there is one call for a step of all environments.
-With `n_envs` of 8, `save_freq=10_000` saves every 80,000 steps (SB3#446, SB3#1474).
+With `n_envs` of 8, `save_freq=10_000` saves every 80,000 steps (SB3#446, SB3#1474). A frequency
+that the script divides where it makes the callback is taken to be meant so.
 
 Why: the checkpoint that was to survive an out-of-memory kill is not there, or a short run ends
 before the first one.
@@ -28,11 +29,11 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
     told: set[int] = set()
     for callback in spec.callbacks:
         calls = callback.every_steps
-        if envs < 2 or calls < 2 or calls in told:
+        if envs < 2 or calls < 2 or calls in told or callback.divided:
             continue
         told.add(calls)  # the best model is saved by the evaluation that found it
         name, steps = NAMES.get(callback.kind, "frequency"), calls * envs
-        never = length is not None and steps > length
+        never = length is not None and steps > length and not spec.learns_again
         yield Finding(
             code=CODE,
             severity=Severity.WARNING if never else Severity.INFO,

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memfit.checks._rows import total
-from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
+from memfit.model import Component, Finding, Fix, Ledger, RunSpec, Severity
 from memfit.units import format_bytes
 
 CODE = "MF004"
@@ -29,7 +29,7 @@ KNOB, PIECES = "batch_size", "micro_batch_size"
 
 def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
     peak, name = ledger.peak, _deciding(ledger)
-    rows = [c for c in ledger.components if c.alive_in(peak.moment) and name in c.size.knobs]
+    rows = [c for c in ledger.components if c.alive_in(peak.moment) and _grows(ledger, c, name)]
     grows = total(ledger, rows)
     if 4 * grows < peak.bytes or ledger.knobs.get(name, 0) < 2:
         return
@@ -40,12 +40,13 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
         message=f"{format_bytes(grows)} of the peak, {grows / peak.bytes:.0%}, grow with "
         f"{name} {ledger.knobs[name]:,}; the largest part is {largest.name}",
         where=f"model.{name}",
+        bytes=grows,
     )
 
 
 def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
     half = ledger.knobs[_deciding(ledger)] // 2
-    if _grows(ledger, PIECES):
+    if _matters(ledger, PIECES):
         yield Fix(
             change=f"{PIECES}={half}: the same gradient, in smaller pieces",
             ledger=ledger.at(micro_batch_size=half),
@@ -64,9 +65,15 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
 
 def _deciding(ledger: Ledger) -> str:
     """The knob that says how many samples are worked on at once: the smaller of the two."""
-    names = [name for name in (PIECES, KNOB) if _grows(ledger, name)]
+    names = [name for name in (PIECES, KNOB) if _matters(ledger, name)]
     return min(names, key=lambda name: ledger.knobs[name], default=KNOB)
 
 
-def _grows(ledger: Ledger, name: str) -> bool:
+def _grows(ledger: Ledger, row: Component, name: str) -> bool:
+    """Whether a row would be smaller with half of it; what malloc keeps may be larger then."""
+    half = {**ledger.knobs, name: ledger.knobs.get(name, 0) // 2}
+    return name in row.size.knobs and row.size.evaluate(half) < ledger.bytes_of(row)
+
+
+def _matters(ledger: Ledger, name: str) -> bool:
     return name in ledger.knobs and any(name in c.size.knobs for c in ledger.components)

@@ -44,4 +44,5 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
         f"it keeps less with {VARIABLES} before the command, or "
         'memfit.dropins.apply_settings(arenas=2, mmap_threshold="1MiB") first of all',
         where="malloc",
+        bytes=slack,
     )

@@ -42,6 +42,7 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
         message=f"next_observations repeat the observations: {format_bytes(amount)} that "
         "need not be stored",
         where=", ".join(f"model.{name}" for name in names),
+        bytes=amount,
     )
 
 

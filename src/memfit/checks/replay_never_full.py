@@ -41,6 +41,7 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
         message=f"the replay has room for {size:,} steps and the run ends after {steps:,}: "
         f"{format_bytes(held)} are reserved, {format_bytes(used)} become resident",
         where="model.replay_buffer",
+        bytes=held - used,
     )
 
 

@@ -37,6 +37,7 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
         message=f"each save copies {format_bytes(copied)} of the replay buffer"
         + (": the peak comes there" if decides else ""),
         where="callback: save_replay_buffer=True",
+        bytes=copied,
     )
 
 

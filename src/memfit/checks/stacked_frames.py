@@ -49,6 +49,7 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
         message=f"{format_bytes(amount)} of observations are stacks of {stacked(spec)} frames: "
         f"each frame is stored {times} times",
         where=", ".join(f"model.{name}" for name in names),
+        bytes=amount - amount // times,
     )
 
 

@@ -42,6 +42,7 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
         message=f"each of {ledger.knobs['n_envs']:,} workers holds {format_bytes(_each(ledger))} "
         f"of its own, mostly libraries that {how} makes it import again",
         where="SubprocVecEnv(start_method=...)",
+        bytes=named(ledger, [ROW]),
     )
 
 

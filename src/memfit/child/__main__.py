@@ -1,4 +1,4 @@
-"""The disposable child's program: `python -m memfit.child PARENT JOB RESULT SCRATCH`.
+"""The disposable child's program: `python -m memfit.child JOB RESULT SCRATCH WAY`.
 
 Started by `memfit.measure.children.sandbox`. All code of the user runs here; the answer is written
 to RESULT as JSON, and the process ends at once without unwinding the user's code.
@@ -11,27 +11,25 @@ import os
 import sys
 from pathlib import Path
 
-from memfit.measure.children.process_lifetime import end_with_parent
-
 
 def main() -> None:
     """Run the job's target and answer, whatever it does."""
-    end_with_parent(int(sys.argv[1]))  # before anything that takes time
     from memfit.child.failures import answer_to, answer_to_exit
     from memfit.child.target import Child
+    from memfit.measure.children.way import Way
     from memfit.model.job import Answer, Job, Status
     from memfit.model.json_loader import from_json
 
-    job, result, scratch = (Path(word) for word in sys.argv[2:5])
-    child = Child(from_json(Job, json.loads(job.read_text())), result, scratch)
+    job, result, scratch = (Path(word) for word in sys.argv[1:4])
+    child = Child(from_json(Job, json.loads(job.read_text())), result, scratch, Way(sys.argv[4]))
     own = os.getpid()
     try:
         child.run()
-        answer = child.observed() or Answer(status=Status.NEVER_LEARNED)
+        answer = child.observed() or child.ran_on() or Answer(status=Status.NEVER_LEARNED)
     except SystemExit as stop:
-        answer = answer_to_exit(stop.code)
+        answer = child.ran_on(stop) or answer_to_exit(stop.code)
     except BaseException as error:  # noqa: BLE001 - whatever the target raises is the answer
-        answer = answer_to(error)
+        answer = child.ran_on(error) or answer_to(error)
     if os.getpid() != own:  # a fork of the target came to its end; the target itself goes on
         os._exit(0)
     child.answer(answer)

@@ -30,6 +30,7 @@ COPY_BYTES = 2**30  # a script that changes more than this in place is refused
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _READERS = ("stat", "lstat", "access", "readlink", "chdir")
 _CHANGERS = ("truncate", "chmod", "chown", "lchown", "utime", "setxattr", "removexattr")
+_BY_DESCRIPTOR = {"fchmod": "chmod", "fchown": "chown"}  # which take descriptors as well
 _MAKERS = ("mkdir", "mkfifo", "mknod")
 _REMOVERS = ("remove", "unlink", "rmdir")
 _MOVERS = ("rename", "replace", "link", "symlink")
@@ -76,6 +77,9 @@ class Shield:
             else:
                 call = getattr(self, f"_{name}")
             self._stand_before(os, name, real, call)
+        for name, by_path in _BY_DESCRIPTOR.items():
+            call = self._one_path(_REAL[by_path], one_path[by_path])
+            self._stand_before(os, name, getattr(os, name), call)
         self._stand_before(io, "open", _open, self._io_open)
         builtins.open = io.open
         if "tempfile" in sys.modules:  # it holds os.unlink as the default of an argument
@@ -217,14 +221,18 @@ class Shield:
         reads = leads == self.seen  # imports look at thousands of paths: no work for those
 
         def call(path: Any, *args: Any, dir_fd: int | None = None, **options: Any) -> Any:
-            if isinstance(path, int):
+            if isinstance(path, int) and (reads or not self._is_file(path)):
                 return real(path, *args, **options)
             if reads and dir_fd is None and self._untouched():
                 return real(path, *args, **options)
             where = leads(self.meant(path, dir_fd))
-            return real(_spelled(path, where), *args, **options)
+            return real(where if isinstance(path, int) else _spelled(path, where), *args, **options)
 
         return call
+
+    def _is_file(self, fd: int) -> bool:
+        """Whether a descriptor is of a file that has a name, which is changed in its place."""
+        return _folder(fd).startswith("/") and _there(_folder(fd))
 
     def _to_open(self, path: str, writes: bool, empties: bool, makes: bool) -> str:
         now = self.seen(path)
@@ -243,7 +251,8 @@ class Shield:
 
     def _open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         new = bool(flags & os.O_CREAT and flags & os.O_EXCL)
-        writes, empties = bool(flags & _WRITING), bool(flags & os.O_TRUNC)
+        # Only what may be made is: what is emptied must be there, in the shadow too.
+        writes, empties = bool(flags & _WRITING), bool(flags & os.O_TRUNC and flags & os.O_CREAT)
         where = self._to_open(self.meant(path, dir_fd), writes, empties, new)
         return int(_REAL["open"](_spelled(path, where), flags, mode))
 

@@ -10,42 +10,56 @@ import pickle
 import runpy
 import sys
 import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memfit.child.confinement import confine
+from memfit.child.after_learn import AfterLearn
 from memfit.child.failures import answer_to
-from memfit.child.file_shield import Shield
+from memfit.child.held_arrays import held_arrays
 from memfit.child.import_hooks import ImportHooks, reserve_without_limit
+from memfit.child.import_steps import ImportSteps
+from memfit.child.no_outside import close_off, no_windows
+from memfit.child.renaming import rename_as_without_overlay
 from memfit.errors import SpecError, Unsupported
 from memfit.formulas.array_bytes import scaled
 from memfit.libraries import all_libraries, library_of
+from memfit.measure.children.way import Way
 from memfit.measure.kernel.proc import PeakMeter
 from memfit.measure.survey.beside_training import with_beside
 from memfit.measure.survey.observer import Observer
 from memfit.measure.survey.rehearsal import Rehearsal
 from memfit.measure.survey.surveyor import Surveyor
-from memfit.model import Rehearsed
+from memfit.model import AfterReading, Rehearsed
+from memfit.model.confinement import Confinement
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
 from memfit.model.json_loader import to_json
-from memfit.model.training import Driven, Observed, SkipTraining, Training
+from memfit.model.training import Driven, ModuleHook, Observed, SkipTraining, Training
 
 
 class Child:
     """One job: which target, how to look at it, and where the answer goes."""
 
-    def __init__(self, job: Job, result: Path, scratch: Path) -> None:
+    def __init__(self, job: Job, result: Path, scratch: Path, way: Way) -> None:
         self.job = job
         self.result = result
         self.scratch = scratch
+        self.own = os.getpid()
+        self.way = way
+        self.confinement: Confinement | None = None
         self.meter = PeakMeter()
         self.skipped: list[weakref.ref[Any]] = []
         self.observer: Observer | None = None
+        self.script = os.path.abspath(job.target)  # noqa: PTH100 - as Python names it
+        self.imports = ImportSteps()
+        self.after = AfterLearn(self.script, job.seconds, self._ran_on)
 
     def answer(self, answer: Answer) -> NoReturn:
         """Write the answer and end: no `finally` of the user's, no exit handler, runs."""
         partial = self.result.with_suffix(".part")
-        partial.write_text(json.dumps(to_json(answer)))
+        partial.write_text(json.dumps(to_json(replace(answer, confinement=self.confinement))))
         partial.rename(self.result)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -53,12 +67,12 @@ class Child:
 
     def run(self) -> None:
         """Confine this process, put on the hooks, and run the target."""
-        shield = Shield(str(self.scratch))
-        shield.install()
-        confine((str(self.scratch), "/dev", "/proc"))
-        own = {**shield.hooks(), "numpy": reserve_without_limit}
+        if self.job.look is Look.AFTER:
+            no_windows()
+        own = {**self._confine(), "numpy": reserve_without_limit}
         theirs = [h for library in all_libraries() for h in library.hooks(self.stop, self.job)]
         ImportHooks([own, *theirs]).install()
+        self.imports.install()
         match self.job.kind:
             case TargetKind.SCRIPT:
                 self._run_script()
@@ -68,6 +82,21 @@ class Child:
                 self._run_spec()
             case TargetKind.OBJECT:
                 self._begin(pickle.loads(base64.b64decode(self.job.pickled)))
+
+    def _confine(self) -> dict[str, ModuleHook]:
+        """Let nothing outside be changed; hooks for modules that would."""
+        if self.way is Way.NAMESPACES:  # the kernel does so already
+            self.confinement = Confinement.NAMESPACES
+            rename_as_without_overlay()
+            return {}
+        from memfit.child.confinement import confine
+        from memfit.child.file_shield import Shield
+
+        shield = Shield(str(self.scratch))
+        shield.install()
+        free = (str(self.scratch), "/dev", "/proc")
+        self.confinement = confine(free, network=self.job.network)
+        return shield.hooks()
 
     def _run_script(self) -> None:
         path = self.job.target
@@ -103,18 +132,29 @@ class Child:
         if self.job.look is Look.OBSERVE and isinstance(training, Observed):
             self.observer = Observer(training, self.job.updates, self._end_observing)
             return
+        if self.job.look is Look.AFTER:
+            if not self.after.begun:
+                # In namespaces, every socket that has a path is of this plan.
+                close_off("/" if self.way is Way.NAMESPACES else str(self.scratch))
+            self.after.learned(training)
+            raise SkipTraining
         if len(self.skipped) < self.job.skip:
             self.skipped.append(weakref.ref(training.identity()))
             raise SkipTraining
         stopped = self.meter.now()
+        imports = {name: dict(parts) for name, parts in self.imports.bytes.items()}
         earlier = [skipped() for skipped in self.skipped]
+        held: dict[str, int] = {}
+        with suppress(Exception):  # names of parts are no reason for a plan to fail
+            held = held_arrays(sys._getframe(), self.script, training.identity())
         try:
-            found = _look_at(training, self.job, stopped, self.scratch)
+            found = _look_at(training, self.job, stopped, held, self.scratch)
         except BaseException as error:  # noqa: BLE001 - whatever its own code raises is the answer
             self.answer(self._failed(error, training))
         self.answer(
             Answer(
                 **found,
+                imports=imports,
                 again=training.identity() in earlier,
                 earlier_alive=any(one is not None for one in earlier),
             )
@@ -132,6 +172,19 @@ class Child:
         built_here = self.job.kind in (TargetKind.OBJECT, TargetKind.FACTORY)
         own = built_here and getattr(training, "running_its_own", False)
         return answer_to(error, surveying=not own)
+
+    def _ran_on(self, found: AfterReading) -> NoReturn:
+        self.answer(Answer(status=Status.RAN_ON, after=found))
+
+    def ran_on(self, error: BaseException | None = None) -> Answer | None:
+        """What followed learn() in a script that has ended, None where it never learned.
+
+        An exit is no failure.
+        """
+        if not self.after.begun or os.getpid() != self.own:
+            return None
+        found = self.after.ended(None if isinstance(error, SystemExit) else error)
+        return Answer(status=Status.RAN_ON, after=found)
 
     def observed(self) -> Answer | None:
         """What was seen of a run that has ended by itself, None where none was observed."""
@@ -155,12 +208,15 @@ def _import(name: str) -> None:
         raise SpecError(f"imports: there is no module {name}") from error
 
 
-def _look_at(training: Training, job: Job, stopped: int, scratch: Path) -> dict[str, Any]:
+def _look_at(
+    training: Training, job: Job, stopped: int, held: Mapping[str, int], scratch: Path
+) -> dict[str, Any]:
     """The fields of an answer that tell what was found."""
     if not isinstance(training, Driven):
         raise Unsupported(f"{type(training).__name__} can be observed, but not driven")
     if job.look is Look.SURVEY:
-        return _survey(training, stopped, scratch)
+        found = _survey(training, stopped, scratch)
+        return {**found, "readings": replace(found["readings"], held=held)}
     return _rehearse(training, job, scratch)
 
 

@@ -8,20 +8,24 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from memfit.cli.compare import compare
 from memfit.cli.demo import demo
 from memfit.cli.explain import explain
-from memfit.cli.messages import report
+from memfit.cli.messages import report, report_usage
 from memfit.cli.plan import SETTINGS, plan
 from memfit.cli.run import run
 from memfit.cli.sweep import sweep
 from memfit.cli.watch import watch
 from memfit.errors import MemfitError
 
+# What typer raises about the words of a command line; it exports only a special case of it.
+_WrongWords: Any = next(
+    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
+)
 # Plain help loads nothing of rich, so that it answers at once.
 app = typer.Typer(
     add_completion=False,
@@ -71,13 +75,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     own, script = _split(sys.argv[1:] if argv is None else argv)
     try:
         with _ended_by_signals():
-            app(own, prog_name="memfit", obj=script)
+            # Not standalone: what was wrong with the words is told here, not as the words are.
+            return app(own, prog_name="memfit", obj=script, standalone_mode=False) or 0
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except MemfitError as error:
         report(error)
         return error.exit_code
-    return 0
+    except _WrongWords as error:
+        report_usage(error)
+        return int(error.exit_code)
 
 
 @contextmanager

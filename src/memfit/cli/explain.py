@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import Annotated
 
 import typer
@@ -87,7 +87,7 @@ def explain(
     from memfit.api import explain as api
 
     if not target.isdecimal():
-        if not Path(target).is_file():
+        if not os.path.isfile(target):  # noqa: PTH113  # a name may be too long
             raise UsageError(
                 f"{target!r} is neither a PID nor a file: give the number of a running process, "
                 "for instance from `pgrep -af python`, or a recording"

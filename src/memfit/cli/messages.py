@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from memfit.errors import MemfitError
+from memfit.errors import MemfitError, visible
 
 if TYPE_CHECKING:
     from memfit.model import SweepStep
@@ -15,8 +16,15 @@ if TYPE_CHECKING:
 def report(error: MemfitError) -> None:
     """Say what went wrong; what the target itself printed comes first."""
     if error.output:
-        sys.stderr.write(error.output.rstrip("\n") + "\n\n")
+        sys.stderr.write(visible(error.output).rstrip("\n") + "\n\n")
     sys.stderr.write(f"memfit: {error}\n")
+
+
+def report_usage(error: Any) -> None:
+    """Say what typer found wrong with the words of a command line, which may contain anything."""
+    text = io.StringIO()
+    error.show(text)
+    sys.stderr.write(visible(text.getvalue()))
 
 
 def progress(*, quiet: bool) -> Callable[[str], None] | None:
@@ -25,7 +33,7 @@ def progress(*, quiet: bool) -> Callable[[str], None] | None:
         return None
 
     def tell(text: str) -> None:
-        sys.stderr.write(f"memfit: {text}\n")
+        sys.stderr.write(f"memfit: {visible(text)}\n")
         sys.stderr.flush()
 
     return tell

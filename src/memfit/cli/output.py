@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -37,6 +38,10 @@ OutputOption = Annotated[
         "-o", "--output", metavar="FILE", help="Write the result there instead of printing it."
     ),
 ]
+NetworkOption = Annotated[
+    bool,
+    typer.Option("--network", help="Let a target use the network."),
+]
 QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on standard error.")]
 
 
@@ -67,11 +72,11 @@ def check_output(output: Path | None) -> None:
     """Refuse a place that cannot be written, before the work and not after it."""
     if output is None:
         return
-    if not output.absolute().parent.is_dir():
+    if not os.path.isdir(output.absolute().parent):  # noqa: PTH112  # a name may be too long
         raise UsageError(
             f"cannot write {output}: its directory does not exist. Create it, or choose another"
         )
-    if output.is_dir():
+    if os.path.isdir(output):  # noqa: PTH112  # a name may be too long
         raise UsageError(f"cannot write {output}: it is a directory. Name a file in it")
 
 

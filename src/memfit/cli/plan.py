@@ -10,6 +10,7 @@ from memfit.cli.messages import progress
 from memfit.cli.output import (
     Format,
     FormatOption,
+    NetworkOption,
     OutputOption,
     QuietOption,
     check_output,
@@ -39,6 +40,10 @@ def plan(
         bool,
         typer.Option("--probe", help="Rehearse the run in a child: slower and more exact."),
     ] = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Never rehearse, even where more than 5 % is in doubt."),
+    ] = False,
     limit: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Judge against this (16GiB) instead of this machine."),
@@ -59,6 +64,13 @@ def plan(
         float,
         typer.Option(metavar="SECONDS", help="Give up when the script takes longer."),
     ] = 120.0,
+    network: NetworkOption = False,
+    all_findings: Annotated[
+        bool,
+        typer.Option(
+            "--all-findings", help="Also findings and advice below 1 % of the peak or 8 MiB."
+        ),
+    ] = False,
     form: FormatOption = Format.TERMINAL,
     output: OutputOption = None,
     quiet: QuietOption = False,
@@ -84,6 +96,8 @@ def plan(
             f"plan does not know {' '.join(context.args)!r}: see memfit plan --help. "
             "A script's own arguments go after --, as in: memfit plan train.py -- --seed 1"
         )
+    if probe and quick:
+        raise UsageError("--probe rehearses and --quick forbids it: leave one of them out")
     limit_bytes = parse_limit(limit)
     knobs = parse_changes(change or [])
     check_timeout(timeout)
@@ -96,11 +110,14 @@ def plan(
         target,
         args=tuple(context.obj or ()),
         probe=probe,
+        quick=quick,
         limit=limit_bytes,
         knobs=knobs,
         on=tuple(on or ()),
         per=per,
         timeout=timeout,
+        network=network,
+        all_findings=all_findings,
         progress=progress(quiet=quiet),
     )
     emit(form, output, render.plan_blocks, render.plan_json, result)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memfit.cli.output import parse_limit, parse_seconds
+from memfit.cli.standard_error import Page, StandardError
+from memfit.errors import visible
 
 if TYPE_CHECKING:
     from memfit.model import Forecast, Reading
+    from memfit.render import Block
 
 _LINE_SECONDS = 0.5
+_CLEAR = "\r\x1b[2K"
 
 
 def run(
@@ -68,46 +72,54 @@ def run(
     place = None if no_file else output or api.default_recording(command)
     line = _Line(quiet=quiet)
     trace = api.run(
-        command,
-        limit=limit_bytes,
-        record=place,
-        grace=seconds,
-        say=line.say,
-        live=line.live,
+        command, limit=limit_bytes, record=place, grace=seconds, say=line.say, live=line.live
     )
-    line.clear()
-    if not quiet:
-        where = str(place) if place else ""
-        render.to_terminal(
-            render.trace_summary(trace, recordings.outlook(trace), where), sys.stderr
-        )
+    with suppress(Exception):  # no room, no descriptors: the exit code is passed on all the same
+        where = str(place) if place and place.exists() else ""
+        line.end(render.trace_summary(trace, recordings.outlook(trace), where))
     raise typer.Exit(trace.exit_code or 0)
 
 
 class _Line:
-    """One line on standard error that renews itself, at a terminal only."""
+    """What memfit says on standard error: sentences and, where it is alone there, a live line.
+
+    The line renews itself. It is for a terminal that no process of the command has open: on one
+    that is shared it would be written over a prompt, a progress bar or a log.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
-        self.shown = sys.stderr.isatty() and not quiet
+        self._error = StandardError()
+        self._shown = False
         self._next = 0.0
 
     def say(self, text: str) -> None:
-        self.clear()
         if not self.quiet:
-            sys.stderr.write(f"memfit: {text}\n")
-            sys.stderr.flush()
+            self._error.write(f"{self._cleared()}memfit: {visible(text)}\n")
 
     def live(self, reading: Reading, forecast: Forecast | None) -> None:
-        if not self.shown or time.monotonic() < self._next:
+        if self.quiet or not self._error.isatty() or time.monotonic() < self._next:
             return
+        from memfit.api.run import terminal_in_use
         from memfit.render import live_line
 
         self._next = time.monotonic() + _LINE_SECONDS
-        sys.stderr.write(f"\r\x1b[2K{live_line(reading, forecast)}")
-        sys.stderr.flush()
+        if terminal_in_use():
+            self._shown = False
+            return
+        self._shown = True
+        self._error.write(f"{_CLEAR}{live_line(reading, forecast)}")
 
-    def clear(self) -> None:
-        if self.shown:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+    def end(self, blocks: list[Block]) -> None:
+        """The last words."""
+        if not self.quiet:
+            from memfit.render import to_terminal
+
+            page = Page(self._error)
+            to_terminal(blocks, page)
+            self._error.write(self._cleared() + page.getvalue())
+        self._error.close()
+
+    def _cleared(self) -> str:
+        shown, self._shown = self._shown, False
+        return _CLEAR if shown else ""

@@ -10,6 +10,7 @@ from memfit.cli.messages import bar, progress
 from memfit.cli.output import (
     Format,
     FormatOption,
+    NetworkOption,
     OutputOption,
     QuietOption,
     check_output,
@@ -55,6 +56,7 @@ def sweep(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Do not go on with a sweep that was killed.")
     ] = False,
+    network: NetworkOption = False,
     form: FormatOption = Format.TERMINAL,
     output: OutputOption = None,
     quiet: QuietOption = False,
@@ -99,6 +101,7 @@ def sweep(
         limit=limit_bytes,
         on=tuple(on or ()),
         timeout=timeout,
+        network=network,
         fresh=fresh,
         progress=progress(quiet=quiet),
         watching=bar(quiet=quiet),

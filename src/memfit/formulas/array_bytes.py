@@ -63,9 +63,11 @@ def sizes(spec: RunSpec, knobs: Mapping[str, int]) -> Sizes:
     update = spec.update
     copied_in = {array.copied_in for array in spec.arrays}
     batch = parse_size(update.batch, spec.knobs)
+    at_once = width(spec).evaluate(knobs)
     return Sizes(
         unit=unit(spec).evaluate(knobs),
-        width=width(spec).evaluate(knobs),
+        width=at_once,
+        rest=batch.evaluate(knobs) % max(1, at_once),
         minibatches=ceil_div(batch, width(spec)).evaluate(knobs),
         collects=collects(spec),
         collected=parse_size(update.rollout, spec.knobs).evaluate(knobs),

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from memfit.formulas import dropin_arrays
+from memfit.formulas.allocator_slack import with_slack
 from memfit.formulas.array_bytes import (
     collects,
     fixed_bytes,
     reserved,
     resident,
     row_bytes,
-    scaled,
-    unit,
     width,
 )
 from memfit.formulas.shared_rows import (
-    BUILT,
     TRAINING,
     base_rows,
     derived,
@@ -28,6 +26,7 @@ from memfit.formulas.shared_rows import (
     probed,
     update_rows,
 )
+from memfit.formulas.worker_rows import env_rows
 from memfit.model import (
     NO_SLOPE,
     Component,
@@ -43,12 +42,11 @@ from memfit.model import (
     Slope,
     WindowSpec,
     const,
-    knob,
-    maximum,
     parse_size,
-    phase_of,
 )
-from memfit.units import format_bytes
+from memfit.units import MIB, format_bytes
+
+_MOST_PARTS, _LEAST_PART = 6, 4 * MIB  # of what building loads: rows that have a name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,24 +83,20 @@ def run_rows(spec: RunSpec, readings: Readings, wording: Wording) -> Iterator[Co
     components = [
         *_base(spec, readings, wording),
         *network_rows(spec, wording.network, wording.parameters),
-        *_envs(spec, readings),
+        *env_rows(spec, readings),
         *_arrays(spec),
         *_windows(spec),
         *_graphs(spec, readings),
         *_update(spec, readings, wording),
         *_callbacks(spec, readings),
     ]
-    slack = list(_slack(spec, readings, components))
+    components = with_slack(spec, readings, components, _warm(spec, readings))
     phases = {"start", "build", "update"} | ({"rollout"} if collects(spec) else set())
     phases |= {c.kind for c in spec.callbacks}
-    for component in (*_given_way(spec, readings, components), *slack):
+    for component in components:
         kept = only(component, phases)
         if kept.phases:
             yield kept
-
-
-def _workers(readings: Readings) -> int:
-    return readings.workers.started_bytes if readings.workers else 0
 
 
 def _warm(spec: RunSpec, readings: Readings) -> int:
@@ -112,58 +106,34 @@ def _warm(spec: RunSpec, readings: Readings) -> int:
     """
     shared = (a for a in spec.arrays if a.mapped and a.place is Place.SHARED)
     used = sum(resident(a, spec.knobs).evaluate(spec.knobs) for a in shared)
-    return readings.warm - _workers(readings) - used
+    return readings.warm - readings.processes_bytes - used
 
 
 def _base(spec: RunSpec, readings: Readings, wording: Wording) -> Iterator[Component]:
     parameters = sum(n.parameter_bytes for n in spec.networks)
     optimizers = sum(n.optimizer_bytes for n in spec.networks)
-    stopped = readings.stopped - _workers(readings)
+    stopped = readings.stopped - readings.processes_bytes
     imports = min(readings.base or stopped, stopped)
     envs = 0 if readings.workers else readings.env_each * spec.knobs.get("n_envs", 0)
     named = parameters + envs
     built = max(0, stopped - imports - named)
     used = _warm(spec, readings) - readings.retained - imports - built - named - optimizers
-    yield from base_rows(imports=imports, built=built, used=used, where=wording.built)
+    parts = dict(_built_parts(readings))
+    yield from base_rows(imports=imports, built=built, used=used, where=wording.built, parts=parts)
 
 
-def _envs(spec: RunSpec, readings: Readings) -> Iterator[Component]:
-    kind = spec.vec_env.kind if spec.vec_env else "env"
-    if readings.workers:
-        workers = readings.workers
-        how = spec.vec_env.start_method if spec.vec_env else ""
-        real = f"{workers.started} real {how} worker(s) of {kind}".replace("  ", " ")
-        rows = [
-            (
-                "private",
-                knob("n_envs") * workers.each_bytes,
-                f"{real} (private pages), times n_envs",
-            ),
-            ("helpers", const(workers.shared_bytes), "the fork server and resource tracker"),
-        ]
-        if workers.envs:
-            each, own = knob("n_envs") * workers.env_bytes, workers.started * workers.each_bytes
-            rows[:1] = [
-                ("envs", each, f"one more env of {kind}, built and reset"),
-                ("private", const(own), f"{real} (private pages, envs apart)"),
-            ]
-        for name, size, where in rows:
-            yield Component(
-                name=f"workers.{name}",
-                kind=Kind.WORKER,
-                place=Place.WORKERS,
-                size=size,
-                phases=BUILT,
-                evidence=measured(where),
-            )
-    elif readings.env_each:
-        yield Component(
-            name="env.state",
-            kind=Kind.ENV_STATE,
-            size=knob("n_envs") * readings.env_each,
-            phases=BUILT,
-            evidence=measured(f"one more env of {kind}, built and reset"),
-        )
+def _built_parts(readings: Readings) -> Iterator[tuple[str, tuple[int, str]]]:
+    """Of what building a run loads, the imports and the arrays that are worth a row."""
+    for name, size in _largest(readings.imported):
+        why = f"what importing {name} added beyond the libraries' own imports"
+        yield f"imported.{name}", (size, f"{why} (resident pages)")
+    for path, size in _largest(readings.held):
+        yield f"held.{path}", (size, f"the script's {path} where it would learn (resident pages)")
+
+
+def _largest(parts: Mapping[str, int]) -> list[tuple[str, int]]:
+    ordered = sorted(parts.items(), key=lambda part: -part[1])
+    return [part for part in ordered[:_MOST_PARTS] if part[1] >= _LEAST_PART]
 
 
 def _arrays(spec: RunSpec) -> Iterator[Component]:
@@ -296,55 +266,3 @@ def _callbacks(spec: RunSpec, readings: Readings) -> Iterator[Component]:
                 f"one array pickled here: {readings.pickled_copies} copies of it are held"
             ),
         )
-
-
-def _malloc_rows(spec: RunSpec, components: Sequence[Component]) -> Ledger:
-    """The rows that replays of the run's allocations hold: not workers, nor what is mapped."""
-    mapped = {a.name for a in spec.arrays if a.mapped}
-    mapped |= {window.name for window in spec.windows}
-    kept = (c for c in components if c.kind is not Kind.WORKER and c.name not in mapped)
-    return Ledger(components=tuple(kept), knobs=spec.knobs)
-
-
-def _slack(
-    spec: RunSpec, readings: Readings, components: Sequence[Component]
-) -> Iterator[Component]:
-    """What malloc holds beyond what is asked for, at each moment of the replay."""
-    named = _malloc_rows(spec, components)
-    samples = unit(spec)
-    points = [dict(spec.knobs), {**spec.knobs, **scaled(spec, times=2)}]
-    units = [samples.evaluate(knobs) for knobs in points]
-    warm = _warm(spec, readings)
-    for moment, growth in readings.growth.items():
-        held = [
-            warm + growth.at(n) - _alive(named, moment, knobs)
-            for n, knobs in zip(units, points, strict=True)
-        ]
-        more = (held[1] - held[0]) // (units[1] - units[0]) if units[1] > units[0] else 0
-        yield Component(
-            name=f"allocator.slack.{moment.split('.')[-1]}",
-            kind=Kind.FRAGMENTATION,
-            size=maximum(samples * more + (held[0] - more * units[0]), 0),
-            phases=("rollout", "evaluate", "save") if moment == "rollout" else (moment,),
-            evidence=probed("the run's allocations replayed through this machine's malloc"),
-        )
-
-
-def _alive(ledger: Ledger, moment: str, knobs: dict[str, int]) -> int:
-    return sum(c.size.evaluate(knobs) for c in ledger.components if c.alive_in(moment))
-
-
-def _given_way(
-    spec: RunSpec, readings: Readings, components: Sequence[Component]
-) -> Iterator[Component]:
-    """The rows, with less scratch where all together say more than the allocations came to."""
-    moment = spec.update.moment
-    less = 0
-    if (growth := readings.growth.get(moment)) is not None:
-        named = _alive(_malloc_rows(spec, components), moment, dict(spec.knobs))
-        less = min(0, _warm(spec, readings) + growth.at(readings.unit) - named)
-    for c in components:
-        if less and c.kind is Kind.SCRATCH and phase_of(c.phases[0]) == phase_of(moment):
-            yield replace(c, size=maximum(c.size + less, 0))
-        else:
-            yield c

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from memfit.model import (
     PHASES,
@@ -51,11 +52,27 @@ def only(component: Component, phases: set[str]) -> Component:
     return replace(component, phases=kept)
 
 
-def base_rows(*, imports: int, built: int, used: int, where: str) -> Iterator[Component]:
-    """The interpreter and its libraries: imports, what building loads, and first use."""
+def base_rows(
+    *,
+    imports: int,
+    built: int,
+    used: int,
+    where: str,
+    parts: Mapping[str, tuple[int, str]] = MappingProxyType({}),
+) -> Iterator[Component]:
+    """The interpreter and its libraries: imports, what building loads, and first use.
+
+    Of what building loads, `parts` have names: their bytes and what says so.
+    """
+    rest, rows = max(0, built), []
+    for name, (size, evidence) in parts.items():
+        named = min(size, rest)
+        rest -= named
+        rows.append((name, named, BUILT, evidence))
     for name, size, phases, evidence in (
         ("imports", imports, PHASES, IMPORTED),
-        ("build", built, BUILT, f"{where}, less the rows named here"),
+        *rows,
+        ("build", rest, BUILT, f"{where}, less the rows named here"),
         (
             "first_use",
             used,

@@ -10,7 +10,7 @@ import weakref
 from typing import Any
 
 from .gradients import Gradients  # noqa: TID252 - also loaded by path, under another name
-from .object_kinds import Kinds, loaded  # noqa: TID252
+from .object_kinds import Kinds, instance_dict, is_one_of, loaded  # noqa: TID252
 from .paths import Node, Tree  # noqa: TID252
 from .seen_addresses import SeenAddresses  # noqa: TID252
 
@@ -65,7 +65,7 @@ class ArrayBlocks:
         self.numpy = (
             {
                 name: numpy.__dict__[name].__get__
-                for name in ("base", "nbytes", "dtype", "shape", "__array_interface__")
+                for name in ("base", "nbytes", "dtype", "shape", "size", "__array_interface__")
             }
             if numpy is not None
             else {}
@@ -79,6 +79,9 @@ class ArrayBlocks:
         """Note an array, a tensor or a map; returns what else it holds."""
         if form == "array":
             return self.array(found, node, seen)
+        if form == "tensor" and self.kinds[type(found)].answers:  # what it wraps may be told
+            attributes = instance_dict(found)
+            return [] if attributes is None else [attributes]
         if form == "tensor":
             self.tensor(found, node)
         else:
@@ -114,7 +117,7 @@ class ArrayBlocks:
             except ValueError:
                 base = None
         if base is not None:
-            if type(base) in _BUFFERS:
+            if is_one_of(type(base), _BUFFERS):
                 return [base]
             if self.kinds[type(base)].form == "tensor":
                 if seen.add(id(base)):
@@ -131,10 +134,12 @@ class ArrayBlocks:
             if found is not owner:
                 self.holders[id(found)] = block
         rest = [] if base is None else [base]
-        return rest + (self.tolist(owner) if dtype.kind == "O" and owner.size else [])
+        return rest + (self.tolist(owner) if dtype.kind == "O" and get["size"](owner) else [])
 
     def tensor(self, found: Any, node: Node) -> None:
         """Note a torch tensor, and its gradient, where it has one."""
+        if self.kinds[type(found)].answers:
+            return
         get, names = self.torch, self.torch.__dict__
         self.tensors += 1
         gradient = None

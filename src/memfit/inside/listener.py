@@ -27,7 +27,8 @@ _BACKLOG = 16
 _LONGEST_REQUEST = 65536
 _CLIENT_SECONDS = 5.0
 _RESTARTS = 3
-_LEAST_FD = 200  # out of the way of programs that count on the numbers of their files
+# Out of the way of programs that count on the numbers of their files; few may be allowed.
+_HIGH_NUMBERS = (200, 50, 20)
 _ERRORS_OF_THE_PROCESSOR = (_signal.SIGSEGV, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGILL)
 # From here on fork() warns where there is a second thread.
 _FORK_WARNS = sys.version_info >= (3, 12)
@@ -58,7 +59,7 @@ class _Listener:
         """Take a socket, and a file to be woken by."""
         self.socket = _bound(self.pid)
         if self.socket is not None:
-            self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            self.wake = _high(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
             self.known = self.files()
 
     def files(self) -> list[tuple[int, int] | None]:
@@ -118,7 +119,7 @@ class _Listener:
                 continue
             except OSError:
                 return
-            client = _socket.socket(fileno=number)
+            client = _socket.socket(fileno=_high(number))
             try:
                 self.answer(client)
             except (OSError, ValueError, MemoryError, RecursionError):
@@ -188,7 +189,7 @@ def _bound(pid: int) -> _socket.socket | None:
     try:
         server.bind(b"\0memfit.%d" % pid)
         server.listen(_BACKLOG)
-        server = _moved(server)
+        server = _socket.socket(fileno=_high(server.detach()))
         server.setblocking(False)
     except OSError:
         server.close()
@@ -205,16 +206,20 @@ def _identity(number: int) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _moved(server: _socket.socket) -> _socket.socket:
-    """The same socket under a high number."""
+def _high(number: int) -> int:
+    """The same file under the highest of some numbers that this process may have."""
     try:
         import fcntl
-
-        number = fcntl.fcntl(server.fileno(), fcntl.F_DUPFD_CLOEXEC, _LEAST_FD)
-    except (ImportError, OSError):
-        return server
-    server.close()
-    return _socket.socket(fileno=number)
+    except ImportError:
+        return number
+    for least in _HIGH_NUMBERS:
+        try:
+            moved = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, least)
+        except OSError:
+            continue
+        os.close(number)
+        return moved
+    return number
 
 
 def _out_of_the_way(thread: int) -> None:

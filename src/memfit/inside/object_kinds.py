@@ -1,4 +1,7 @@
-"""Classifies objects by their type alone: no code of the target is run."""
+"""Classifies objects by their type alone: no code of the target is run.
+
+Types are told apart by their addresses: to compare two, or to look one up, would ask its metaclass.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any
 _mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 own_names: Callable[[type], Any] = type.__dict__["__dict__"].__get__
 _flags: Callable[[type], int] = type.__dict__["__flags__"].__get__
-_name: Callable[[type], str] = type.__dict__["__name__"].__get__
+_given_name: Callable[[type], str] = type.__dict__["__name__"].__get__
 variables_of: Callable[[Any], dict[str, Any]] = own_names(types.ModuleType)["__dict__"].__get__
 
 _HAVE_GC = 1 << 14
@@ -44,16 +47,22 @@ _ROLES = {
 class ObjectKind:
     """What the walk needs to know of a type."""
 
-    __slots__ = ("form", "header", "holds", "name", "package", "role", "sizer", "type")
+    __slots__ = (
+        *("answers", "ancestors", "form", "header", "holds", "name", "package", "role"),
+        *("sizer", "type"),
+    )
 
     def __init__(self, kind: type, arrays: dict[str, Any], roles: dict[str, str]) -> None:
         ancestors = _mro(kind)
-        self.type = kind
+        self.ancestors = frozenset(map(id, ancestors))
+        self.type = kind  # which also keeps its address its own
         self.name = _name(kind)
         self.package = package_of(kind)
         flags = _flags(kind)
         self.header = _GC_HEADER * bool(flags & _HAVE_GC) + 16 * bool(flags & _MANAGED)
-        self.form = _form(kind, ancestors, arrays)
+        self.form = _form(kind, self.ancestors, arrays)
+        # A tensor whose class takes torch's own calls over: to ask it anything would call that.
+        self.answers = self.form == "tensor" and _takes_calls(ancestors)
         # The data of an array is told as memory, not as a Python object.
         data = self.form in DATA
         self.sizer = object.__sizeof__ if data else _sizer(ancestors)
@@ -65,11 +74,11 @@ class ObjectKind:
         return (self.sizer(thing) + self.header + 15) & ~15
 
 
-class Kinds(dict[type, ObjectKind]):
+class Kinds:
     """The kinds of all types met so far; `roles` are those of more classes, by package and name."""
 
     def __init__(self, roles: dict[str, str] | None = None) -> None:
-        super().__init__()
+        self.known: dict[int, ObjectKind] = {}  # by the address of the type
         self.roles = {**_ROLES, **(roles or {})}
         self.arrays = {
             name: found
@@ -83,8 +92,10 @@ class Kinds(dict[type, ObjectKind]):
             if (found := loaded(module, path)) is not None
         }
 
-    def __missing__(self, kind: type) -> ObjectKind:
-        found = self[kind] = ObjectKind(kind, self.arrays, self.roles)
+    def __getitem__(self, kind: type) -> ObjectKind:
+        found = self.known.get(id(kind))
+        if found is None:
+            found = self.known[id(kind)] = ObjectKind(kind, self.arrays, self.roles)
         return found
 
 
@@ -143,17 +154,34 @@ def _sizer(ancestors: tuple[type, ...]) -> Callable[[object], int]:
     return object.__sizeof__
 
 
-def _form(kind: type, ancestors: tuple[type, ...], arrays: dict[str, Any]) -> str:
+def _name(kind: type) -> str:
+    """The name of a class, as a plain text whatever it was given."""
+    return str.__str__(_given_name(kind))
+
+
+def _takes_calls(ancestors: tuple[type, ...]) -> bool:
+    """Whether a class of tensors has a `__torch_dispatch__` of its own; torch's own is C code."""
+    found = (own_names(ancestor).get("__torch_dispatch__") for ancestor in ancestors)
+    nearest = next((taken for taken in found if taken is not None), None)
+    return nearest is not None and type(nearest) is not types.BuiltinFunctionType
+
+
+def _form(kind: type, ancestors: frozenset[int], arrays: dict[str, Any]) -> str:
     """How to look inside."""
-    if kind in _LEAVES:
+    if is_one_of(kind, _LEAVES):
         return "leaf"
     for form in (*DATA, "storage", "scalar"):
-        if arrays.get(form) in ancestors:
+        if form in arrays and id(arrays[form]) in ancestors:
             return form if form in DATA else "leaf"
     for base, form in _FORMS:
-        if base in ancestors:
+        if id(base) in ancestors:
             return form
     return "object"
+
+
+def is_one_of(kind: type, kinds: tuple[type, ...]) -> bool:
+    """Whether a type is one of these."""
+    return any(kind is one for one in kinds)
 
 
 _FORMS: tuple[tuple[type, str], ...] = (

@@ -23,7 +23,7 @@ class Node:
         self.kind: str = parent.kind if parent is not None else kind
         self.depth: int = parent.depth + 1 if parent is not None else 0
         self.children: dict[str, Node] = {}
-        self.layouts: dict[tuple[type, int], list[str | None]] = {}
+        self.layouts: dict[tuple[int, int], list[str | None]] = {}  # by type's address
         self.name = ""  # what stands for the whole way up to here, where something does
         self.indexed = False  # the step is a number of a short list
         self.small = self.large = self.objects = self.elements = 0

@@ -15,7 +15,16 @@ from . import paths  # noqa: TID252 - also loaded by path, under another name
 from .array_blocks import ArrayBlocks  # noqa: TID252
 from .local_variables import local_variables  # noqa: TID252
 from .module_owners import Home, homes  # noqa: TID252
-from .object_kinds import DATA, Kinds, ObjectKind, instance_dict, module_of, own_names, slots_of  # noqa: TID252
+from .object_kinds import (  # noqa: TID252
+    DATA,
+    Kinds,
+    ObjectKind,
+    instance_dict,
+    is_one_of,
+    module_of,
+    own_names,
+    slots_of,
+)
 from .pace import Pace  # noqa: TID252
 from .paths import Node, Tree  # noqa: TID252
 from .seen_addresses import SeenAddresses  # noqa: TID252
@@ -36,6 +45,7 @@ class Walk:
     def __init__(self, pace: Pace, roles: dict[str, str] | None = None) -> None:
         self.pace = pace
         self.kinds = Kinds(roles)
+        self.known = self.kinds.known
         self.tree = Tree()
         self.blocks = ArrayBlocks(self.kinds, self.tree)
         self.seen = SeenAddresses()
@@ -50,7 +60,7 @@ class Walk:
 
     def enter(self, thing: Any, node: Node, out: Queue) -> None:
         """Count an object for its holder, once, and queue it if there may be more inside."""
-        kind = self.kinds[type(thing)]
+        kind = self.known.get(id(type(thing))) or self.kinds[type(thing)]
         form = kind.form
         address = id(thing)
         if form == "leaf":
@@ -127,7 +137,7 @@ class Walk:
 
     def look(self, thing: Any, node: Node, out: Queue) -> None:
         """Go one step into a thing."""
-        kind = self.kinds[type(thing)]
+        kind = self.known.get(id(type(thing))) or self.kinds[type(thing)]
         form = kind.form
         try:
             if form in ("array", "map"):  # a base that another array looks into
@@ -138,7 +148,7 @@ class Walk:
                     self.attributes_of(thing, node, kind, out, container=True)
             elif form == "list":
                 self.sequence(thing, node, kind, out)
-                if kind.type not in (list, tuple):
+                if kind.type is not list and kind.type is not tuple:
                     self.attributes_of(thing, node, kind, out, container=True)
             elif form == "function":
                 self.function(thing, node, out)
@@ -167,7 +177,7 @@ class Walk:
             self.enter(name, node, out)
 
     def sequence(self, thing: Any, node: Node, kind: ObjectKind, out: Queue) -> None:
-        base: Any = list if list in kind.type.__mro__ else tuple
+        base: Any = list if id(list) in kind.ancestors else tuple
         among = base.__len__(thing)
         node.elements = max(node.elements, among)
         fields = own_names(kind.type).get("_fields") if base is tuple else None
@@ -240,13 +250,13 @@ class Walk:
         # The elements of a container were looked at.
         beside = self.beside_elements(thing, node, kind) if container else None
         held = gc.get_referents(thing) if beside is None else beside
-        layout = node.layouts.get((kind.type, len(held)))
+        layout = node.layouts.get((id(kind.type), len(held)))
         if layout is None:
             if len(node.layouts) >= _LAYOUTS:
                 layout = [None] * len(held)
             else:
                 layout = _layout(thing, held)
-                node.layouts[kind.type, len(held)] = layout
+                node.layouts[id(kind.type), len(held)] = layout
         for value, step in zip(held, layout, strict=True):
             if step is _ATTRIBUTES and type(value) is dict:
                 if self.seen.add(id(value)):
@@ -257,7 +267,7 @@ class Walk:
 
     def beside_elements(self, thing: Any, node: Node, kind: ObjectKind) -> list[Any]:
         """The attributes of a container of the run's own type; of a few such ones a holder."""
-        looked = node.layouts.setdefault((kind.type, -1), [])
+        looked = node.layouts.setdefault((id(kind.type), -1), [])
         if len(looked) >= _LAYOUTS:
             return []
         looked.append(None)
@@ -269,7 +279,7 @@ class Walk:
             self.attribute(name, value, node, kind, out)
 
     def attribute(self, name: Any, value: Any, node: Node, kind: ObjectKind, out: Queue) -> None:
-        role = kind.role
+        role = kind.role if type(name) is str else ""  # other names compare as they like
         if name is None:
             self.enter(value, node, out)
             return
@@ -354,9 +364,9 @@ def _layout(thing: Any, held: list[Any]) -> list[str | None]:
             value = slot.__get__(thing)
         except AttributeError:
             continue
-        if type(value) not in _PLAIN:
+        if not is_one_of(type(value), _PLAIN):
             names[id(value)] = name
     for name, value in _items(attributes) if attributes is not None else []:
-        if type(name) is str and type(value) not in _PLAIN:
+        if type(name) is str and not is_one_of(type(value), _PLAIN):
             names[id(value)] = name
     return [_ATTRIBUTES if v is attributes else names.get(id(v)) for v in held]

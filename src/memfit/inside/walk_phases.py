@@ -129,7 +129,7 @@ class WholeWalk(Walk):
 
     def sweep(self, stack: list[Any], package: str, node: Node) -> None:
         """Count everything that hangs below these things and belongs to no other package."""
-        kinds, rest = self.kinds, self.pace.rest
+        kinds, known, rest = self.kinds, self.known, self.pace.rest
         pieces, new_piece = self.seen.pieces, self.seen.piece
         while stack:
             batch = stack[-_BATCH:]
@@ -145,7 +145,7 @@ class WholeWalk(Walk):
                 if piece[at]:
                     continue
                 piece[at] = 1
-                kind = kinds[type(thing)]
+                kind = known.get(id(type(thing))) or kinds[type(thing)]
                 form = kind.form
                 if form == "leaf":
                     self.count(thing, kind, node)
@@ -180,7 +180,7 @@ class WholeWalk(Walk):
                     self.count(part, kind, node)
                     if kind.form == "code":
                         waiting.append(part)
-                    elif type(part) in (tuple, frozenset):
+                    elif type(part) is tuple or type(part) is frozenset:
                         parts.extend(part)
 
     def package(self, thing: Any, form: str) -> str:

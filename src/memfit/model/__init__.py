@@ -1,5 +1,6 @@
 """The nouns of memfit: sizes, components, ledgers, run specs and plans. Standard library only."""
 
+from memfit.model.after_learn import AfterEnd, AfterReading, HeldFrames
 from memfit.model.comparison import Changed, Comparison
 from memfit.model.demo import Compared, Demo, DemoVariant, SystemDemo, SystemRun
 from memfit.model.evidence import Evidence, EvidenceKind
@@ -21,11 +22,19 @@ from memfit.model.explanation import (
     Told,
 )
 from memfit.model.expression import names_in, parse_size
-from memfit.model.finding import Advice, Finding, Fix, Severity
+from memfit.model.finding import Advice, Finding, Fix, Severity, least_worth
 from memfit.model.ledger import Component, Kind, Ledger, Peak, Place
-from memfit.model.phase import PHASES, phase_of
+from memfit.model.phase import AFTER, PHASES, phase_of
 from memfit.model.plan import Capacity, Crossing, Limit, Plan
-from memfit.model.reading import NO_SLOPE, Readings, Rehearsed, Slope, WorkerReading
+from memfit.model.reading import (
+    NO_SLOPE,
+    OtherProcesses,
+    Readings,
+    Rehearsed,
+    Replayed,
+    Slope,
+    WorkerReading,
+)
 from memfit.model.runspec import (
     ArraySpec,
     CallbackSpec,
@@ -35,7 +44,7 @@ from memfit.model.runspec import (
     VecEnvSpec,
     WindowSpec,
 )
-from memfit.model.size import Size, ceil_div, const, knob, maximum, minimum, size
+from memfit.model.size import Size, between_readings, ceil_div, const, knob, maximum, minimum, size
 from memfit.model.sweep import Line, Outcome, Point, Sweep, SweepStep
 from memfit.model.trace import Event, EventKind, Forecast, Growth, Reading, Trace
 from memfit.model.watching import Frame, Target, Targets, Watched

@@ -7,6 +7,10 @@ from enum import StrEnum
 
 from memfit.model.ledger import Ledger
 
+# Less than this is not worth a change: a hundredth of the peak, and what two runs of the same
+# small script differ by.
+_LEAST_SHARE, _LEAST_BYTES = 100, 8 * 2**20
+
 
 class Severity(StrEnum):
     INFO = "info"
@@ -16,12 +20,16 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing worth knowing about a run: a code, how bad it is, what, and where."""
+    """One thing worth knowing about a run: a code, how bad it is, what, and where.
+
+    `bytes` is the memory that it is about, None where it is about something else.
+    """
 
     code: str
     severity: Severity
     message: str
     where: str
+    bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,3 +48,8 @@ class Fix:
 
     change: str
     ledger: Ledger
+
+
+def least_worth(peak: int) -> int:
+    """The fewest bytes that are worth a change to a run with this peak."""
+    return max(-(-peak // _LEAST_SHARE), _LEAST_BYTES)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from memfit.model.after_learn import AfterReading
+from memfit.model.confinement import Confinement
 from memfit.model.reading import Readings, Rehearsed
 from memfit.model.runspec import RunSpec
 
@@ -26,6 +28,7 @@ class Look(StrEnum):
     SURVEY = "survey"  # small updates, from which the rest is derived
     REHEARSE = "rehearse"  # a few iterations at the sizes of `scales`
     OBSERVE = "observe"  # it trains for a few updates; else it is rehearsed at its own size
+    AFTER = "after"  # every training is passed over, and the rest of the script runs for a while
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +37,8 @@ class Job:
 
     `spec` are the facts of a run spec, `pickled` is a live object. `knobs` are settings that the
     run gets in place of its own. `skip` is how many trainings to pass over. `scales` are knob
-    values, smallest first; `seconds` is how long a rehearsal goes on; `updates` is how many are
-    observed.
+    values, smallest first; `seconds` is how long a rehearsal, or the rest of a script, goes on;
+    `updates` is how many are observed. `network` says that the target may use it.
     """
 
     kind: TargetKind
@@ -50,6 +53,7 @@ class Job:
     scales: tuple[Mapping[str, int], ...] = ()
     seconds: float = 0.0
     updates: int = 0
+    network: bool = False
 
 
 class Status(StrEnum):
@@ -58,6 +62,7 @@ class Status(StrEnum):
     SURVEYED = "surveyed"
     REHEARSED = "rehearsed"
     OBSERVED = "observed"
+    RAN_ON = "ran on"
     NEVER_LEARNED = "never learned"
     NO_SETTING = "no setting"
     BAD_SPEC = "bad spec"
@@ -76,7 +81,8 @@ class Answer:
 
     `again` says that a training goes on with what an earlier one, that was passed over, had;
     `earlier_alive` that an earlier one's objects are still there. `peaks` are phases and `rows`
-    the resident bytes of components of a run that was observed.
+    the resident bytes of components of a run that was observed; `after` is what followed learn().
+    `imports` are the bytes that modules added, by the import that the run's own code asked for.
     """
 
     status: Status
@@ -85,6 +91,8 @@ class Answer:
     rehearsed: tuple[Rehearsed, ...] = ()
     peaks: Mapping[str, int] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
+    after: AfterReading | None = None
+    imports: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     again: bool = False
     earlier_alive: bool = False
     reason: str = ""
@@ -93,3 +101,4 @@ class Answer:
     extra: str = ""
     settings: tuple[str, ...] = ()
     exit_code: int | None = None
+    confinement: Confinement | None = None

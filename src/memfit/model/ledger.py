@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from memfit.model.evidence import Evidence
-from memfit.model.phase import PHASES, phase_of
+from memfit.model.phase import AFTER, PHASES, phase_of
 from memfit.model.size import Knobs, Size, compile_sizes, const, total
 
 K = TypeVar("K")
@@ -128,12 +128,17 @@ class Ledger:
         """The moments that a run has come to after so many environment steps, with their bytes.
 
         Buffers have been filled so far. Updates begin when there is enough to learn from;
-        evaluating and saving are taken to begin then too.
+        evaluating and saving are taken to begin then too, and what comes after training when all
+        steps are done.
         """
         first = self.first_update.evaluate(self.knobs)
         then = self.at(**{self.length: steps}).moment_bytes if self.length else self.moment_bytes
-        early = ("start", "build", "rollout")
-        return {m: n for m, n in then.items() if steps >= first or phase_of(m) in early}
+        early, last = ("start", "build", "rollout"), self.knobs.get(self.length, 0)
+        return {
+            m: n
+            for m, n in then.items()
+            if (steps >= first and (m != AFTER or steps >= last)) or phase_of(m) in early
+        }
 
     def first_over(self, limit: int) -> int:
         """The environment step after which more than this is needed; beyond the last if none."""

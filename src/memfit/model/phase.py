@@ -5,6 +5,7 @@ components of the same phase that are never alive together name different moment
 """
 
 PHASES = ("start", "build", "rollout", "update", "evaluate", "save")
+AFTER = "evaluate.after"  # the moment that comes when training is over
 
 
 def phase_of(moment: str) -> str:

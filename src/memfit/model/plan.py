@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from memfit.model.confinement import Confinement
 from memfit.model.finding import Advice, Finding
 from memfit.model.ledger import Ledger
 from memfit.model.runspec import RunSpec
@@ -59,14 +60,18 @@ class Plan:
     upper_bytes: int
     limit: Limit
     method: str
+    doubt: Mapping[str, int] = field(default_factory=dict)  # bytes of the peak, by their cause
     capacity: tuple[Capacity, ...] = ()
     crossing: Crossing | None = None
     findings: tuple[Finding, ...] = ()
+    hidden_findings: int = 0  # about too few bytes to be shown unless asked for
     advice: tuple[Advice, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     planner_peak_bytes: int = 0
     changed: Mapping[str, int] = field(default_factory=dict)
+    network: bool = False  # whether the script could use it
+    confinement: Confinement | None = None
     per: str = ""  # the setting of which each row says what one more would add
 
     @property

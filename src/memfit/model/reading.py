@@ -47,11 +47,34 @@ class WorkerReading:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OtherProcesses:
+    """Processes of one kind that a run started beside the workers that its library knows.
+
+    `private_bytes` are of all of them, `what` says how they came to be; those that may run envs
+    are `for_envs`.
+    """
+
+    name: str
+    count: int
+    private_bytes: int
+    what: str
+    for_envs: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class Rehearsed:
     """A rehearsal's measured peaks by phase, at some values of the knobs that scale the run."""
 
     knobs: Mapping[str, int]
     moments: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replayed:
+    """What a replay added to malloc at each moment, at some values of the run's knobs."""
+
+    knobs: Mapping[str, int]
+    growth: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,15 +86,20 @@ class Readings:
     it is replayed through this machine's malloc: a line in the run's `unit`, the samples by which
     it grows. `live` is the most of it that is alive at once, a line in the samples of a minibatch;
     `graph` is what one sample of a rollout that records gradients keeps; `growth_spread` is how
-    far single replays went beyond their mean. `matched_share` is the share of an update's
+    far single replays went beyond their mean; `further` is the growth at sizes far from the run's
+    own. `matched_share` is the share of an update's
     allocated bytes whose growth with the batch is known. `retained` is what malloc held free at
-    `warm`. `assumed` says that no update could be run and `live` is a guess.
+    `warm`. `imported` is what imports added beyond the libraries' own, by the import that the run
+    asked for; `held` are large arrays by their path. `assumed` says that no
+    update could be run and `live` is a guess.
     """
 
     stopped: int
     warm: int
     unit: int
     base: int = 0
+    imported: Mapping[str, int] = field(default_factory=dict)
+    held: Mapping[str, int] = field(default_factory=dict)
     retained: int = 0
     matched_share: float = 1.0
     assumed: bool = False
@@ -80,10 +108,18 @@ class Readings:
     graph: Slope = NO_SLOPE
     growth: Mapping[str, Slope] = field(default_factory=dict)
     growth_spread: Mapping[str, int] = field(default_factory=dict)
+    further: tuple[Replayed, ...] = ()
     env_each: int = 0
     workers: WorkerReading | None = None
+    others: tuple[OtherProcesses, ...] = ()
     save_bytes: int = 0
     pickled_copies: int = 0
     evaluate_bytes: int = 0
     rehearsed: tuple[Rehearsed, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def processes_bytes(self) -> int:
+        """What processes beside the one that trains hold by themselves."""
+        known = self.workers.started_bytes if self.workers else 0
+        return known + sum(group.private_bytes for group in self.others)

@@ -76,10 +76,14 @@ class VecEnvSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class CallbackSpec:
-    """A callback that costs memory: evaluation or saving, and how often it comes."""
+    """A callback that costs memory: evaluation or saving, and how often it comes.
+
+    `divided` says that the frequency was divided where it is made, as by the number of envs.
+    """
 
     kind: str
     every_steps: int = 0
+    divided: bool = False
     saves_replay_buffer: bool = False
     n_envs: int = 0
 
@@ -110,7 +114,7 @@ class RunSpec:
 
     `scale` are the knobs by which the run is made smaller or larger as a whole, at its own size.
     `length` is the knob that says after how many environment steps it ends, `first_update` after
-    how many of them updates begin.
+    how many of them updates begin. `learns_again` says that the script goes on to learn after that.
     """
 
     library: str
@@ -129,6 +133,7 @@ class RunSpec:
     scale: Mapping[str, int] = field(default_factory=dict)
     length: str = ""
     first_update: int | str = 0
+    learns_again: bool = False
     buffer: str = ""
     device: str = "cpu"
     notes: tuple[str, ...] = ()

@@ -1,17 +1,18 @@
 """Exact integer sizes as expressions over named knobs.
 
-A `Size` is built with ordinary operators (`+ - * //`) and with `ceil_div`, `maximum` and
-`minimum`. It evaluates to an exact integer and prints as the formula a person would
-write.
+A `Size` is built with ordinary operators (`+ - * //`) and with `ceil_div`, `maximum`, `minimum` and
+`between_readings`. It evaluates to an exact integer and prints as the formula a person would write.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 Knobs = Mapping[str, int]
+Points = tuple[tuple[int, int], ...]
 
 # How tightly each operation binds when printed; atoms bind tightest.
 _BINDS = {"+": 1, "-": 1, "*": 2, "//": 2}
@@ -20,13 +21,14 @@ _ATOM = 3
 
 @dataclass(frozen=True)
 class Size:
-    """An integer expression: a constant, a knob, or an operation on two sizes."""
+    """An integer expression: a constant, a knob, an operation on two sizes, or what was read."""
 
     op: str
     value: int = 0
     name: str = ""
     left: Size | None = None
     right: Size | None = None
+    points: Points = ()
 
     def __add__(self, other: Size | int) -> Size:
         return _binary("+", self, size(other))
@@ -58,9 +60,8 @@ class Size:
         """The names this size depends on."""
         if self.op == "knob":
             return frozenset({self.name})
-        if self.left is None or self.right is None:
-            return frozenset()
-        return self.left.knobs | self.right.knobs
+        parts = (part.knobs for part in (self.left, self.right) if part is not None)
+        return frozenset().union(*parts)
 
     def evaluate(self, knobs: Knobs) -> int:
         """The exact number of bytes (or elements) for these knob values."""
@@ -68,7 +69,10 @@ class Size:
             return self.value
         if self.op == "knob":
             return knobs[self.name]
-        assert self.left is not None and self.right is not None
+        assert self.left is not None
+        if self.op == "read":
+            return read_between(self.points, self.left.evaluate(knobs))
+        assert self.right is not None
         return _APPLY[self.op](self.left.evaluate(knobs), self.right.evaluate(knobs))
 
     @cached_property
@@ -78,7 +82,10 @@ class Size:
             return f"({self.value})" if self.value < 0 else str(self.value)
         if self.op == "knob":
             return f"k[{self.name!r}]"
-        assert self.left is not None and self.right is not None
+        assert self.left is not None
+        if self.op == "read":
+            return f"read_between({self.points!r}, {self.left.source})"
+        assert self.right is not None
         a, b = self.left.source, self.right.source
         if self.op in ("max", "min"):
             return f"{self.op}({a}, {b})"
@@ -94,7 +101,11 @@ class Size:
             return f"{self.value:,}"
         if self.op == "knob":
             return self.name
-        assert self.left is not None and self.right is not None
+        assert self.left is not None
+        if self.op == "read":
+            readings = "; ".join(f"{at:,}: {value:,}" for at, value in self.points)
+            return f"readings({self.name or self.left}; {readings})"
+        assert self.right is not None
         if self.op in ("max", "min"):
             return f"{self.op}({self.left}, {self.right})"
         if self.op == "ceil":
@@ -182,6 +193,34 @@ def minimum(a: Size | int, b: Size | int) -> Size:
     return _binary("min", size(a), size(b))
 
 
+def between_readings(by: Size, readings: Mapping[int, int], name: str = "") -> Size:
+    """What was read at some values of a size, and lies on straight lines between them.
+
+    The formula calls that size by its `name`, which is shorter where it is a sum of many. Before
+    the first reading it is in proportion to the size; beyond the last one the line goes on where it
+    rises, and stays where it falls.
+    """
+    points = tuple(sorted(readings.items()))
+    if len({value for _, value in points}) == 1:
+        return const(points[0][1])
+    if by.is_const:
+        return const(read_between(points, by.value))
+    return Size("read", name=name, left=by, points=points)
+
+
+def read_between(points: Points, at: int) -> int:
+    """The value at one place of what `between_readings` describes."""
+    (first, at_first), (last, at_last) = points[0], points[-1]
+    if at < first:
+        return at_first * at // first
+    if len(points) == 1:
+        return at_first
+    end = min(max(1, bisect(points, at, key=lambda point: point[0])), len(points) - 1)
+    (low, at_low), (high, at_high) = points[end - 1 : end + 1]
+    line = at_low + (at_high - at_low) * (at - low) // (high - low)
+    return max(line, at_last) if at > last else line
+
+
 def total(sizes: Iterable[Size]) -> Size:
     """The sum of many sizes, added in pairs so that a ledger of any length nests only a little."""
     parts = list(sizes)
@@ -202,5 +241,6 @@ _ONE = const(1)
 def compile_sizes(sizes: Mapping[str, Size]) -> Callable[[Knobs], dict[str, int]]:
     """Turn named sizes into one fast function from knob values to integers."""
     body = ", ".join(f"{name!r}: {s.source}" for name, s in sizes.items())
-    function: Callable[[Knobs], dict[str, int]] = eval(f"lambda k: {{{body}}}")
+    known = {"read_between": read_between}
+    function: Callable[[Knobs], dict[str, int]] = eval(f"lambda k: {{{body}}}", known)
     return function

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from memfit.model.confinement import Confinement
+
 
 class Outcome(StrEnum):
     """How the run at one value ended."""
@@ -31,6 +33,8 @@ class Point:
     said: str = ""
     planned_bytes: int | None = None
     outside_bytes: int = 0
+    confinement: Confinement | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def bytes_each(self) -> int:
@@ -73,6 +77,12 @@ class Sweep:
     planned: Mapping[str, int | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     seconds: float
+    network: bool = False  # whether the target could use it
+
+    @property
+    def confinement(self) -> Confinement | None:
+        """What held the target; None of a command, which is run as it is."""
+        return self.points[0].confinement if self.points else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,13 +50,15 @@ class Sizes:
     """How large a run is at some knob values.
 
     `unit` is the number of samples by which the run is said to grow, `width` how many go through
-    its networks at once. `collected` are the samples of one step of a rollout that goes through
-    the networks, `steps` how many of these there are. `iterations` is how often it collects and
-    updates, 0 where that is without end. The rest is as in `UpdateSpec`.
+    its networks at once, `rest` how many in an epoch's last minibatch where these are fewer.
+    `collected` are the samples of one step of a rollout that goes through the networks, `steps` how
+    many of these there are. `iterations` is how often it collects and updates, 0 where that is
+    without end. The others are as in `UpdateSpec`.
     """
 
     unit: int
     width: int
+    rest: int = 0
     minibatches: int = 1
     collects: bool = False
     collected: int = 0

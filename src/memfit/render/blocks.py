@@ -1,4 +1,8 @@
-"""Neutral blocks: what a result says, before it becomes a terminal page, Markdown or HTML."""
+"""Neutral blocks: what a result says, before it becomes a terminal page, Markdown or HTML.
+
+What they show was often written by others (command lines, names of shared memory, recordings), so
+that every block makes control characters visible, whatever it becomes.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from memfit.errors import visible_line
 from memfit.units import format_bytes
 
 
@@ -24,6 +29,9 @@ class Heading:
 
     text: str
 
+    def __post_init__(self) -> None:
+        _show(self, text=visible_line(self.text))
+
 
 @dataclass(frozen=True)
 class Text:
@@ -31,6 +39,9 @@ class Text:
 
     text: str
     tone: Tone = Tone.PLAIN
+
+    def __post_init__(self) -> None:
+        _show(self, text=visible_line(self.text))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +56,9 @@ class Column:
     code: bool = False
     whole: bool = False
 
+    def __post_init__(self) -> None:
+        _show(self, name=visible_line(self.name))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
@@ -54,6 +68,9 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     total: tuple[str, ...] = ()
     tone: Tone = Tone.PLAIN
+
+    def __post_init__(self) -> None:
+        _show(self, rows=tuple(tuple(map(visible_line, row)) for row in self.rows))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +82,21 @@ class Bar:
     share: float
     mark: str = ""
 
+    def __post_init__(self) -> None:
+        _show(self, label=visible_line(self.label))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bars:
     """Lengths to compare."""
 
     bars: tuple[Bar, ...]
+
+
+def _show(block: object, **shown: object) -> None:
+    """Put what may be shown in the place of what was given."""
+    for name, value in shown.items():
+        object.__setattr__(block, name, value)
 
 
 Block = Heading | Text | Table | Bars

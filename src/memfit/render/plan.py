@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memfit.model import Component, Kind, Plan
+from memfit.model import Component, Kind, Plan, least_worth
 from memfit.render.blocks import Block, Heading, Text, Tone, bars, muted, names, numbers, section
 from memfit.render.result_json import SCHEMA, component_json, picked
 from memfit.units import MIB, format_bytes
@@ -200,6 +200,10 @@ def _findings(plan: Plan) -> Iterator[Block]:
     if plan.findings:
         rows = ((f.severity.value, f.code, f.message, f.where) for f in plan.findings)
         yield from section("Findings", ("severity", "code", "finding", "where"), rows)
+    if plan.hidden_findings:
+        least, count = format_bytes(least_worth(plan.peak_bytes)), plan.hidden_findings
+        many = "findings about less than {} are" if count > 1 else "finding about less than {} is"
+        yield from muted([f"{count} {many.format(least)} not shown: --all-findings shows all"])
 
 
 def _advice(plan: Plan) -> Iterator[Block]:
@@ -265,6 +269,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "limit_bytes": plan.limit.bytes,
         "limit_source": plan.limit.source,
         "method": plan.method,
+        "doubt": dict(plan.doubt),
         "peak_moment": ledger.peak.moment,
         "phases": ledger.phase_bytes,
         "moments": ledger.moment_bytes,
@@ -272,8 +277,9 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "knobs": dict(ledger.knobs),
         "changed": dict(plan.changed),
         "per": plan.per or None,
-        **picked(plan, "capacity", "crossing", "findings", "advice"),
+        **picked(plan, "capacity", "crossing", "findings", "hidden_findings", "advice"),
         "run": picked(plan.spec, "library", "version", "algorithm", "policy"),
+        **picked(plan, "confinement", "network"),
         "notes": list(plan.notes),
         "seconds": round(plan.seconds, 3),
         "planner_peak_bytes": plan.planner_peak_bytes,

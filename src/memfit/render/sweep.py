@@ -126,6 +126,7 @@ def sweep_json(sweep: Sweep) -> dict[str, Any]:
             }
             for name, (amount, value) in sweep.largest.items()
         ],
+        **picked(sweep, "confinement", "network"),
         "notes": list(sweep.notes),
         "seconds": round(sweep.seconds, 3),
     }

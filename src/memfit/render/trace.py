@@ -56,9 +56,10 @@ def forecast_text(forecast: Forecast) -> str:
 
 def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Block]:
     """Peak, its largest rows, how the run ended, and a verdict: a few lines."""
+    bad = [Text(e.text, Tone.BAD) for e in trace.events if e.kind in BAD]
     if trace.peak is None:
         text = f"ended with exit code {trace.exit_code} before it could be read"
-        return muted([text])
+        return [*muted([text]), *bad]
     peak = trace.peak
     phase = trace.phase_at(peak.seconds)
     text = f"peak {format_bytes(peak.bytes)} after {peak.seconds:.1f} s"
@@ -70,7 +71,7 @@ def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Blo
     if rows := _largest(trace):
         named = ", ".join(f"{name} {format_bytes(amount)}" for name, amount in rows[:4])
         blocks += muted([f"largest rows: {named}"])
-    blocks += [Text(e.text, Tone.BAD) for e in trace.events if e.kind in BAD]
+    blocks += bad
     blocks.append(Text(f"verdict: {_verdict(trace, forecast)}"))
     return blocks + muted([f"recorded in {place}: memfit explain {place}"] if place else ())
 
@@ -78,7 +79,9 @@ def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Blo
 def _verdict(trace: Trace, forecast: Forecast) -> str:
     """Whether it stayed within its limit, and how its memory went on at its end."""
     parts = []
-    if (share := trace.limit_share) is not None:
+    if any(event.kind is EventKind.OUT_OF_MEMORY for event in trace.events):
+        parts.append("short of memory")
+    elif (share := trace.limit_share) is not None:
         parts.append(f"{'within' if share <= 1 else 'over'} its limit ({share:.0%} of it)")
     growth = forecast_text(forecast)
     parts.append("too short to tell growth" if forecast.growth is Growth.UNKNOWN else growth)

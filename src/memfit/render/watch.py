@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from memfit.errors import visible_line
 from memfit.model import Frame, Growth, Reading
 from memfit.model.json_loader import to_json
 from memfit.render.blocks import Bars, Block, Heading, Text, Tone, bars, numbers, section
@@ -83,7 +84,7 @@ def frame_line(frame: Frame) -> str:
     missed = [t.name for t in frame.targets if not t.met]
     if missed:
         parts.append(f"MISSED: {', '.join(missed)}")
-    return "; ".join(parts)
+    return visible_line("; ".join(parts))
 
 
 def row_bars(frame: Frame) -> Bars:

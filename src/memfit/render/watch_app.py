@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from rich.text import Text as RichText
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Static
 
+from memfit.errors import visible_line
 from memfit.model import Frame
 from memfit.render.blocks import Block
 from memfit.render.terminal import to_text
@@ -125,7 +127,7 @@ class WatchApp(App[None]):
                 str(process.pid),
                 format_bytes(process.bytes),
                 str(process.threads),
-                process.name[:120],
+                RichText(visible_line(process.name[:120])),  # a plain text would be markup
                 key=str(process.pid),
             )
         if table.row_count:

@@ -28,10 +28,10 @@ def job_of(
         facts = spec.load(path, knobs)
         notes = tuple(facts.pop("notes"))
         return Job(kind=TargetKind.SPEC, target=target, spec=facts, notes=notes)
-    if path.is_file():
+    if os.path.isfile(path):  # noqa: PTH113  # a name may be too long
         _check_script(path)
         return Job(kind=TargetKind.SCRIPT, target=str(path), args=tuple(args))
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112  # a name may be too long
         raise UsageError(f"{target} is a directory: name the script in it, such as {path}/train.py")
     module, colon, factory = target.partition(":")
     if colon and module and factory.isidentifier() and "/" not in module:

@@ -8,6 +8,7 @@ import threading
 
 from memfit.errors import OverLimit
 from memfit.measure.kernel import limits, proc
+from memfit.measure.kernel.quiet_thread import quiet_thread
 from memfit.units import format_bytes
 
 _LOOK_SECONDS = 0.05
@@ -24,8 +25,7 @@ class Guard:
         self.now_bytes = self.peak_bytes = 0
         self._closed = threading.Event()
         self._look()
-        self._thread = threading.Thread(target=self._watch, daemon=True, name="memfit-guard")
-        self._thread.start()
+        self._thread = quiet_thread(self._watch, "memfit-guard")
 
     def check(self) -> None:
         """Go on, or raise OverLimit."""

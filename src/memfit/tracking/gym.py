@@ -42,7 +42,7 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.env.close()
 
     def _tell(self) -> None:
-        self.tracker.holders(arrays(self.env.unwrapped, "env"))
+        self.tracker.holders(lambda: arrays(self.env.unwrapped, "env"))
         self._next_look = time.monotonic() + _LOOK_SECONDS
 
     def step(self, action: Any) -> Any:

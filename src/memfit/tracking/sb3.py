@@ -26,12 +26,16 @@ class MemoryCallback(BaseCallback):
     def __init__(self, record: Path | str | None = None, verbose: int = 0) -> None:
         super().__init__(verbose)
         self.record = record
+        self._begun = False
         self._tracking: AbstractContextManager[Tracker] | None = None
         self._tracker: Tracker | None = None
 
     def _on_training_start(self) -> None:
-        self._tracking = track(self.record)
+        # A second learn() finds the place taken by the first: the logger alone is told of it.
+        again = self.record is not None and self._begun
+        self._tracking = track(None if again else self.record)
         self._tracker = self._tracking.__enter__()
+        self._begun = True
 
     def _on_rollout_start(self) -> None:
         if self._tracker is not None:
@@ -45,18 +49,22 @@ class MemoryCallback(BaseCallback):
     def _on_rollout_end(self) -> None:
         if self._tracker is None:
             return
-        amount = self._tracker.memory_bytes()
+        with self._tracker.telling():
+            self._log(self._tracker)
+        self._tracker.phase("update")
+
+    def _log(self, tracker: Tracker) -> None:
+        amount = tracker.memory_bytes()
         self.logger.record("memory/pss_mib", round(amount / MIB, 1))
-        self.logger.record("memory/peak_mib", round(self._tracker.peak_bytes / MIB, 1))
+        self.logger.record("memory/peak_mib", round(tracker.peak_bytes / MIB, 1))
         found = holders(self.model)
         buffer = sum(size for path, size in found.items() if "_buffer" in path)
         self.logger.record("memory/buffer_mib", round(buffer / MIB, 1))
-        self._tracker.holders(found)
-        self._tracker.phase("update")
+        tracker.holders(found)
 
     def _on_training_end(self) -> None:
         if self._tracker is not None:
-            self._tracker.holders(holders(self.model))
+            self._tracker.holders(lambda: holders(self.model))
         if self._tracking is not None:
             self._tracking.__exit__(None, None, None)
         self._tracking = self._tracker = None

@@ -169,12 +169,6 @@ def test_a_process_that_is_gone_reads_as_none() -> None:
     assert proc.tree_memory(pid).alone == 0
 
 
-def test_marked_processes_are_found_by_their_environment() -> None:
-    with child("pass", MEMFIT_TEST_MARK="a1b2") as process:
-        assert proc.marked("MEMFIT_TEST_MARK", "a1b2") == [process.pid]
-    assert proc.marked("MEMFIT_TEST_MARK", "a1b2") == []
-
-
 def test_the_peak_meter_sees_a_spike_that_is_over() -> None:
     meter = proc.PeakMeter()
     meter.start()

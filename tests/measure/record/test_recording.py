@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfit.errors import UsageError
-from memfit.measure.record.recording import APPLICATION, Recording, is_recording, load
+from memfit.measure.record.recording import APPLICATION, MOST_EVENTS, Recording
+from memfit.measure.record.recording_reader import is_recording, load
 from memfit.model import (
     Component,
     Event,
@@ -168,3 +169,17 @@ def test_a_cut_file_is_refused(tmp_path: Path) -> None:
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(UsageError, match=r"run\.db"):
         load(path)
+
+
+def test_phases_that_are_told_without_end_leave_a_recording_that_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    recording = Recording(path)
+    recording.event(Event(seconds=0, kind=EventKind.START, text="first"))
+    recording._file.execute("BEGIN")  # one commit for all, so that this is quick
+    for number in range(2 * MOST_EVENTS):
+        recording.event(Event(seconds=number, kind=EventKind.PHASE, text=f"phase {number}"))
+    recording._file.execute("COMMIT")
+    recording.close()
+    events = load(path).events
+    assert MOST_EVENTS <= len(events) <= 1.1 * MOST_EVENTS
+    assert events[0].text == "first" and events[-1].text == f"phase {2 * MOST_EVENTS - 1}"

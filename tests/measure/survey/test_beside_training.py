@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,8 @@ import pytest
 
 from memfit.measure.kernel import proc
 from memfit.measure.survey import beside_training
-from memfit.measure.survey.beside_training import cost_of_one, read_workers, with_beside
+from memfit.measure.survey.beside_training import cost_of_one, with_beside
+from memfit.measure.survey.run_processes import read_workers
 from memfit.model import Readings, WorkerReading
 from memfit.model.training import Beside
 from memfit.units import MIB
@@ -24,6 +27,13 @@ def held(size: int) -> object:
     array = np.frombuffer(mmap.mmap(-1, size), np.uint8)
     array[:] = 1
     return array
+
+
+def _until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 5
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.001)
 
 
 def mebibyte() -> object:
@@ -56,6 +66,34 @@ def test_an_env_that_cannot_be_made_again_costs_what_it_costs(can_be_made: int) 
         return made[-1]
 
     assert cost_of_one(make) == 0
+
+
+def test_pages_that_come_back_from_a_fork_that_ended_are_no_cost_of_an_env() -> None:
+    """A fork's pages are shared until all who look at it have let go: here, until an env is made.
+
+    It leaves the tree of processes at once, so that it is nobody's child any more.
+    """
+    block = held(64 * MIB)
+    told, tell = os.pipe()
+    if (middle := os.fork()) == 0:
+        if os.fork() == 0:
+            os.close(tell)
+            os.read(told, 1)
+        os._exit(0)
+    os.waitpid(middle, 0)
+    os.close(told)
+    made: list[int] = []
+
+    def make() -> object:
+        made.append(tell)
+        if len(made) == 4:
+            os.close(tell)
+            _until(lambda: proc.tree_memory(os.getpid()).pss > before + 24 * MIB)
+        return object()
+
+    before = proc.tree_memory(os.getpid()).pss
+    assert cost_of_one(make) < 64 * 1024
+    assert len(made) > 4 and block is not None
 
 
 def test_an_env_that_holds_nothing_costs_nothing_to_speak_of() -> None:

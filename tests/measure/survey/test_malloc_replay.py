@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memfit.measure.kernel.proc import PeakMeter
-from memfit.measure.survey.malloc_replay import (
-    Alloc,
-    Free,
-    IterationEnd,
-    Moment,
-    Step,
-    StepNumbers,
-    replay_often,
-)
-from memfit.measure.survey.malloc_replay import replay as replay_numbers
+from memfit.measure.survey.malloc_replay import replay_often
+from memfit.measure.survey.replay_steps import Alloc, Free, Moment, Run, RunNumbers, Step
 
 MIB = 2**20
 # Beyond the largest size that malloc may keep on its heap, every block is a mapping of its own.
@@ -27,7 +19,12 @@ LARGE = 33 * MIB
 
 
 def replay(steps: Iterable[Step]) -> dict[str, int]:
-    return replay_numbers(StepNumbers.of(steps))
+    return replayed(Run(first=tuple(steps)))
+
+
+def replayed(run: Run) -> dict[str, int]:
+    found = replay_often(RunNumbers.of(run), seeds=[None])
+    return {moment: growth.mean for moment, growth in found.items()}
 
 
 @given(st.lists(st.integers(LARGE, 4 * LARGE), min_size=1, max_size=6))
@@ -54,20 +51,19 @@ def test_each_moment_has_its_own_peak() -> None:
     assert found["c"] < MIB
 
 
-def test_work_that_repeats_is_replayed_until_it_grows_no_more() -> None:
-    def work(last: int) -> Iterator[Step]:
-        yield Moment("m")
-        for i in range(10):
-            yield Alloc(i, LARGE)
-            if i >= 4:  # four stay
-                yield Free(i)
-            if i == last:
-                yield Alloc("more", 10 * LARGE)
-            yield IterationEnd()
+def test_work_that_repeats_is_replayed_as_often_as_it_grows() -> None:
+    """One iteration after the other holds one block more, up to three that add nothing."""
 
-    # The fifth grows; three more that do not are enough.
-    assert 5 * LARGE <= replay(work(last=8))["m"] < 5 * LARGE + MIB
-    assert replay(work(last=7))["m"] >= 14 * LARGE
+    def run(iterations: int, *, grows: bool) -> Run:
+        odd: list[Step] = [Alloc("odd", LARGE)]
+        even: list[Step] = [Alloc("even", LARGE)]
+        if not grows:
+            odd, even = [*odd, Free("odd")], [*even, Free("even")]
+        first = (Moment("m"), Alloc("first", LARGE))
+        return Run(first=first, odd=tuple(odd), even=tuple(even), iterations=iterations)
+
+    assert 9 * LARGE <= replayed(run(9, grows=True))["m"] < 9 * LARGE + MIB
+    assert 2 * LARGE <= replayed(run(9, grows=False))["m"] < 2 * LARGE + MIB
 
 
 def test_a_terabyte_is_replayed_without_memory() -> None:
@@ -79,35 +75,10 @@ def test_a_terabyte_is_replayed_without_memory() -> None:
     assert meter.peak() - before < 8 * MIB
 
 
-def test_steps_are_numbers_in_their_order() -> None:
-    steps: list[Step] = [
-        Moment("rollout"),
-        Alloc("x", 50),
-        Moment("update"),
-        Alloc("y", 70, aligned=True),
-        Free("x"),
-        IterationEnd(),
-        Moment("rollout"),
-        Free("y"),
-    ]
-    numbers = StepNumbers.of(steps)
-    assert (numbers.blocks, numbers.moments) == (2, ("rollout", "update"))
-    flat = numbers.numbers.tolist()
-    assert [tuple(flat[i : i + 3]) for i in range(0, len(flat), 3)] == [
-        (3, 0, 0),
-        (0, 0, 50),
-        (3, 1, 0),
-        (1, 1, 70),
-        (2, 0, 0),
-        (4, 0, 0),
-        (3, 0, 0),
-        (2, 1, 0),
-    ]
-
-
 def test_forks_do_not_disturb_each_other_or_the_caller() -> None:
     steps: list[Step] = [Moment("m"), *(Alloc(i, LARGE) for i in range(3))]
-    first, second = replay_often(StepNumbers.of(steps)), replay_often(StepNumbers.of(steps))
+    numbers = RunNumbers.of(Run(first=tuple(steps)))
+    first, second = replay_often(numbers, range(3)), replay_often(numbers, range(3))
     assert first["m"].mean <= first["m"].likely <= first["m"].most
     assert abs(first["m"].mean - second["m"].mean) < MIB
 
@@ -117,8 +88,9 @@ def test_the_growth_is_what_becomes_resident_when_the_blocks_are_written() -> No
     program = """
 import ctypes, random
 from memfit.measure.kernel.proc import PeakMeter
-from memfit.measure.survey.malloc_replay import Alloc, Free, Moment, StepNumbers
-from memfit.measure.survey.malloc_replay import Malloc, replay_often
+from memfit.measure.survey.malloc import Malloc
+from memfit.measure.survey.malloc_replay import replay_often
+from memfit.measure.survey.replay_steps import Alloc, Free, Moment, Run, RunNumbers
 draw = random.Random(7)
 steps, alive = [Moment("m")], []
 for i in range(400):
@@ -127,13 +99,13 @@ for i in range(400):
     else:
         steps.append(Alloc(i, draw.choice((200_000, 900_000, 3_000_000, 9_000_000))))
         alive.append(i)
-predicted = replay_often(StepNumbers.of(steps))["m"]
+predicted = replay_often(RunNumbers.of(Run(first=tuple(steps))), range(6))["m"]
 malloc, meter, blocks = Malloc(), PeakMeter(), {}
 before = meter.now()
 meter.start()
 for step in steps[1:]:
     if isinstance(step, Alloc):
-        blocks[step.name] = malloc.allocate(step.bytes, False)
+        blocks[step.name] = malloc.allocate(step.bytes)
         ctypes.memset(blocks[step.name], 1, step.bytes)
     else:
         malloc.free(blocks.pop(step.name))

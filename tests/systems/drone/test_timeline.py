@@ -36,7 +36,7 @@ def fly_both(chosen: Settings) -> tuple[Timeline, torch.Tensor]:
     return timeline, torch.stack(kept)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     agents=st.integers(1, 9),
     history=st.sampled_from([10, 20, 300]),

@@ -120,6 +120,7 @@ def test_work_is_bounded_and_memory_is_not_touched_by_it() -> None:
     assert made.update()[2] == 3
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
     import signal
 

@@ -382,10 +382,11 @@ def test_output_is_where_it_was_asked_for(folder: Path) -> None:
     assert b"memfit" not in pickled_in(folder / "kept" / "fighter.zip")  # loads without memfit
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)  # torch is loaded by several processes, beside whatever else runs
 @pytest.mark.parametrize(
     "options",
-    [BOTH[0], pytest.param(BOTH[1], marks=pytest.mark.slow)],
+    BOTH,
     ids=["made to fit", "as described"],
 )
 def test_ctrl_c_ends_cleanly(folder: Path, options: list[str]) -> None:

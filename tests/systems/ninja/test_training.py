@@ -46,6 +46,7 @@ def test_a_training_changes_all_its_networks_and_says_so() -> None:
     assert all((after[name] != before[name]).any() for name in before)
 
 
+@pytest.mark.slow
 def test_both_ways_of_keeping_memory_learn_the_same() -> None:
     """float32 states come from float64 ones, and the policy sees float32 in any case."""
     # Graphs are not observed here, so they need not be built.
@@ -187,9 +188,8 @@ def test_help_loads_neither_torch_nor_pygame() -> None:
         assert word in done.stdout
 
 
-@pytest.mark.parametrize(
-    "workers", [[], pytest.param(["--workers", "fork"], marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [[], ["--workers", "fork"]])
 def test_ctrl_c_ends_cleanly(workers: list[str]) -> None:
     command = [sys.executable, "-m", "memfit.systems.ninja", *SMALL, *QUIET, *workers]
     child = subprocess.Popen(

@@ -81,10 +81,9 @@ def test_the_described_settings_are_the_assessment_s() -> None:
     assert settings_of(arguments(["--as-described", "--width", "64"])).width == 64
 
 
+@pytest.mark.slow
 @pytest.mark.truth
-@pytest.mark.parametrize(
-    "spec", [pytest.param("trader.toml", marks=pytest.mark.slow), "trader-fit.toml"]
-)
+@pytest.mark.parametrize("spec", ["trader.toml", "trader-fit.toml"])
 def test_the_specs_can_be_planned(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
     from memfit.cli import main as memfit
 

@@ -119,6 +119,7 @@ def test_a_trial_that_asks_for_much_at_once_is_refused_before_it_has_it(
     assert study.peak < 8 * GIB
 
 
+@pytest.mark.slow
 def test_a_trial_whose_episodes_never_end_is_ended_and_says_so(base: estimate.Base) -> None:
     never = replace(SMALL, never_done=True, max_episode=50, envs=2)
     (trial,) = with_base(Study(never, trials=1, limit=4 * GIB), base).run().trials
@@ -207,7 +208,7 @@ def test_a_training_beyond_its_limit_is_not_begun(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        ["--trials", "2", "--limit", "3GiB"],
+        pytest.param(["--trials", "2", "--limit", "3GiB"], marks=pytest.mark.slow),
         ["--trials", "0"],
         pytest.param(
             ["--trials", "0", "--as-described", "--threads", "1", "--workers", "1"],

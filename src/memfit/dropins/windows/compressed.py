@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from memfit.dropins.windows.layout import Array, Window
-from memfit.dropins.windows.saving import Reader
+from memfit.dropins.windows.saving import Reader, SavedExtent, check_once
 from memfit.errors import MissingExtra, UsageError
 
 # Large enough to find a frame in the one before it, small enough to open many in a millisecond.
@@ -22,22 +22,35 @@ Unpack = Callable[[bytes, int], bytes]
 
 
 def codec(name: str) -> tuple[Pack, Unpack]:
-    """How to compress and open blocks, losslessly."""
+    """How to compress and open blocks, losslessly; what cannot be opened is a ValueError."""
     try:
         if name == "zstd":
             import zstandard
 
             pack = zstandard.ZstdCompressor(level=1, write_checksum=False)
             unpack = zstandard.ZstdDecompressor()
+
+            def opened(packed: bytes, size: int) -> bytes:
+                # A block may say that it is of any size, and the library believes it.
+                if zstandard.frame_content_size(packed) != size:
+                    raise ValueError("a compressed block is of another size")
+                return unpack.decompress(packed, size)
+
             # The library shrinks a large piece of memory, which leaves holes between blocks that
             # nothing fits into: a copy has the right size from the start.
-            return lambda rows: bytes(memoryview(pack.compress(rows))), unpack.decompress
+            return (
+                lambda rows: bytes(memoryview(pack.compress(rows))),
+                _strict(opened, zstandard.ZstdError),
+            )
         if name == "lz4":
             import lz4.block  # type: ignore[import-untyped,unused-ignore]
 
             return (
                 lambda rows: bytes(lz4.block.compress(rows, store_size=False)),
-                lambda packed, size: bytes(lz4.block.decompress(packed, uncompressed_size=size)),
+                _strict(
+                    lambda packed, size: lz4.block.decompress(packed, uncompressed_size=size),
+                    lz4.block.LZ4BlockError,
+                ),
             )
     except ImportError as error:
         library = {"zstd": "zstandard", "lz4": "lz4"}[name]
@@ -45,6 +58,21 @@ def codec(name: str) -> tuple[Pack, Unpack]:
             f"compression={name!r} needs the library {library}. Install it: pip install {library}"
         ) from error
     raise UsageError(f"compression={name!r} is not known. Use 'zstd', 'lz4' or None")
+
+
+def _strict(unpack: Unpack, error: type[Exception]) -> Unpack:
+    """Open blocks of exactly so many bytes; a library's own error becomes a ValueError."""
+
+    def opened(packed: bytes, size: int) -> bytes:
+        try:
+            found = bytes(unpack(packed, size))
+        except error as why:
+            raise ValueError(f"a compressed block cannot be opened: {why}") from None
+        if len(found) != size:
+            raise ValueError("a compressed block is of another size")
+        return found
+
+    return opened
 
 
 class CompressedStrip:
@@ -148,8 +176,12 @@ class CompressedStrip:
     def state(self) -> dict[str, Any]:
         return {"extent": self.extent, "taken": self._taken, "free": self._free}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        self.extent, self._taken, self._free = state["extent"], state["taken"], state["free"]
+    def restore(self, state: Mapping[str, Any], used: Sequence[int], rows: int, most: int) -> None:
+        begins = [*used, *(number * (rows + 1) for number in state["free"])]
+        check_once(begins, rows + 1, most)
+        if state["extent"] != rows + 1 and (begins or state["extent"]):
+            raise ValueError("extents are of another length")
+        self.extent, self._taken, self._free = state["extent"], len(begins), list(state["free"])
 
     def extent_state(self, begin: int) -> dict[str, Any]:
         number = begin // self.extent
@@ -164,14 +196,17 @@ class CompressedStrip:
         else:
             yield from self._packed[number]
 
-    def read_extent(self, extent: dict[str, Any], reader: Reader) -> None:
-        number = extent["begin"] // self.extent
-        if "blocks" in extent:
-            self._packed[number] = [reader.raw() for _ in range(extent["blocks"])]
-            self._rows[number] = extent["sealed"]
-        else:
-            self._open[number] = self._empty(extent["rows"])
-            reader.into(self._open[number][: extent["used"]])
+    def read_extent(self, extent: SavedExtent, reader: Reader) -> None:
+        number = extent.begin // self.extent
+        if extent.sealed is None:
+            self._open[number] = self._empty(extent.rows)
+            reader.into(self._open[number][: extent.used])
+            return
+        self._rows[number] = extent.sealed
+        self._packed[number] = []
+        for block in range(-(-extent.sealed // self._block)):
+            self._packed[number].append(reader.raw())
+            self._opened(number, block)  # which must be possible
 
     def _empty(self, rows: int) -> Array:
         return np.empty((rows, self.part.outer, self.part.inner), self.unit)

@@ -20,10 +20,15 @@ from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 
 from memfit.dropins.windows.layout import Array
 from memfit.dropins.windows.pool import BufferPool
-from memfit.dropins.windows.saving import Writer, opened, replacing
+from memfit.dropins.windows.saving import Reader, Writer, opened, replacing
 from memfit.dropins.windows.sb3 import Windowed, Windows, nothing_like
-from memfit.dropins.windows.track import Storage
-from memfit.dropins.windows.track_saving import read_track, track_header, write_track
+from memfit.dropins.windows.track import Storage, Track
+from memfit.dropins.windows.track_saving import (
+    NONSENSE,
+    read_track,
+    track_header,
+    write_track,
+)
 from memfit.errors import Unsupported, UsageError
 
 
@@ -96,16 +101,9 @@ class _WindowReplay(Windowed):
 
         The file holds numbers only, no code. The env and the infos of HER are not saved.
         """
-        filled = self.buffer_size if self.full else self.pos
+        filled = self._filled(self.pos, self.full)
         arrays = self._saved_arrays()
-        header = {
-            **self._identity(),
-            "pos": self.pos,
-            "full": bool(self.full),
-            "done": self._done.tolist(),
-            "tracks": {name: track_header(t, filled) for name, t in self.tracks.items()},
-            "arrays": {name: [list(a.shape), a.dtype.str] for name, a in arrays.items()},
-        }
+        header = self._header(self.tracks, arrays, self.pos, self.full)
         with replacing(Path(path)) as file:
             writer = Writer(file, header)
             for track in self.tracks.values():
@@ -126,30 +124,63 @@ class _WindowReplay(Windowed):
                         f"{path} was saved with {key} {header.get(key)}, this buffer has {mine}. "
                         "Load it into a buffer made with the same arguments"
                     )
-            filled = self.buffer_size if header["full"] else header["pos"]
-            arrays = self._saved_arrays()
             tracks = self._new_tracks()
             try:
-                for name, track in tracks.items():
-                    read_track(track, header["tracks"][name], reader)
-                read: dict[str, Array] = {}
-                for name, (shape, dtype) in header["arrays"].items():
-                    read[name] = np.zeros_like(arrays[name], shape=shape, dtype=dtype)
-                    part = read[name][:filled] if shape[0] == self.buffer_size else read[name]
-                    reader.into(part)
-                reader.end()
-            except BaseException:
+                arrays = self._read(tracks, reader)
+            except BaseException as error:
                 for track in tracks.values():
                     track.close()
+                if isinstance(error, NONSENSE):
+                    reader.broken(f"its header makes no sense ({error})")
                 raise
         old, self.tracks = self.tracks, tracks
         for track in old.values():
             track.close()
-        for name, values in read.items():
+        for name, values in arrays.items():
             setattr(self, name, values)
         self.pos, self.full = header["pos"], header["full"]
-        self._done = np.array(header["done"], np.bool_)
+        self._done = self._last_done(arrays, self.pos, self.full)
         self._expose()
+
+    def _read(self, tracks: dict[str, Track], reader: Reader) -> dict[str, Array]:
+        """Fill tracks and new arrays from a file whose header must be what they then say."""
+        header = reader.header
+        pos, full = header["pos"], header["full"]
+        if type(pos) is not int or type(full) is not bool or not 0 <= pos < self.buffer_size:
+            raise ValueError(f"no step {pos} of {self.buffer_size}")
+        filled = self._filled(pos, full)
+        for name, track in tracks.items():
+            read_track(track, header["tracks"][name], reader, pos, filled)
+        arrays = {name: np.zeros_like(mine) for name, mine in self._saved_arrays().items()}
+        for values in arrays.values():
+            reader.into(values[:filled] if len(values) == self.buffer_size else values)
+        reader.end()
+        if self._header(tracks, arrays, pos, full) != header:
+            raise ValueError("it contradicts itself")
+        return arrays
+
+    def _filled(self, pos: int, full: bool) -> int:
+        return self.buffer_size if full else pos
+
+    def _header(
+        self, tracks: dict[str, Track], arrays: dict[str, Array], pos: int, full: bool
+    ) -> dict[str, Any]:
+        """All that is small, of this buffer with these contents."""
+        filled = self._filled(pos, full)
+        return {
+            **self._identity(),
+            "pos": pos,
+            "full": bool(full),
+            "done": self._last_done(arrays, pos, full).tolist(),
+            "tracks": {name: track_header(t, filled) for name, t in tracks.items()},
+            "arrays": {name: [list(a.shape), a.dtype.str] for name, a in arrays.items()},
+        }
+
+    def _last_done(self, arrays: dict[str, Array], pos: int, full: bool) -> Array:
+        """Which envs begin an episode with the next step."""
+        if not self._filled(pos, full):
+            return np.ones(self.n_envs, np.bool_)
+        return np.asarray(arrays["dones"][pos - 1]).astype(np.bool_)
 
     def _saved_arrays(self) -> dict[str, Array]:
         names = ("actions", "rewards", "dones", "timeouts")

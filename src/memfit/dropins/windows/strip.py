@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from memfit.dropins.windows.backing import Backing
 from memfit.dropins.windows.layout import Array, Window
-from memfit.dropins.windows.saving import Reader
+from memfit.dropins.windows.saving import Reader, SavedExtent, check_once
 
 # Rows are gathered through a small piece of memory that stays in the processor's cache.
 SLAB = 1 << 18
@@ -106,9 +106,15 @@ class RawStrip:
         """What a file says of the extents."""
         return {"top": self._top, "free": {str(k): v for k, v in self._free.items()}}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        self.take(state["top"])
-        self._free = {int(k): list(v) for k, v in state["free"].items()}
+    def restore(self, state: Mapping[str, Any], used: Sequence[int], rows: int, most: int) -> None:
+        """Take over what a file says of the extents; those that begin at `used` are not free."""
+        free = {int(k): list(v) for k, v in state["free"].items()}
+        begins = [*used, *free.get(rows, [])]
+        check_once(begins, rows, most)
+        if free.keys() - {rows}:
+            raise ValueError("free extents are of another length")
+        self.take(rows * len(begins))
+        self._free = free
 
     def extent_state(self, begin: int) -> dict[str, Any]:
         """What a file says of one extent beside its rows."""
@@ -118,10 +124,9 @@ class RawStrip:
         """The used rows of an extent, for a file."""
         yield self._rows(1)[begin : begin + used]
 
-    def read_extent(self, extent: dict[str, Any], reader: Reader) -> None:
+    def read_extent(self, extent: SavedExtent, reader: Reader) -> None:
         """Take an extent over from a file."""
-        begin = extent["begin"]
-        reader.into(self._rows(1)[begin : begin + extent["used"]])
+        reader.into(self._rows(1)[extent.begin : extent.begin + extent.used])
 
     def _rows(self, count: int) -> Array:
         """All runs of `count` rows, as a view that overlaps itself."""

@@ -10,6 +10,7 @@ from memfit.formulas import dropin_arrays
 from memfit.formulas.array_bytes import fixed_bytes
 from memfit.formulas.shared_rows import TRAINING
 from memfit.libraries.driven import networks_of, tensors_of, version_of
+from memfit.libraries.sb3.callback_frequency import is_divided
 from memfit.model import (
     ArraySpec,
     CallbackSpec,
@@ -315,17 +316,16 @@ def eval_env(callback: Any) -> Any:
 def _callbacks(callback: Any) -> Iterator[CallbackSpec]:
     """What evaluates and what saves."""
     for part in callbacks_of(callback):
+        divided = is_divided(part)
         if hasattr(part, "eval_env"):
-            yield CallbackSpec(
-                kind="evaluate",
-                every_steps=int(part.eval_freq),
-                n_envs=int(part.eval_env.num_envs),
-            )
+            often = CallbackSpec(kind="save", every_steps=int(part.eval_freq), divided=divided)
+            yield replace(often, kind="evaluate", n_envs=int(part.eval_env.num_envs))
             if getattr(part, "best_model_save_path", None):
-                yield CallbackSpec(kind="save", every_steps=int(part.eval_freq))
+                yield often
         elif hasattr(part, "save_freq"):
             yield CallbackSpec(
                 kind="save",
                 every_steps=int(part.save_freq),
+                divided=divided,
                 saves_replay_buffer=bool(getattr(part, "save_replay_buffer", False)),
             )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import functools
+import inspect
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -20,6 +22,8 @@ _LEARNING = {
     "sb3_contrib.ppo_mask.ppo_mask": "MaskablePPO",
     "sb3_contrib.ppo_recurrent.ppo_recurrent": "RecurrentPPO",
 }
+_EVALUATION = ("stable_baselines3.common.evaluation", "sb3_contrib.common.maskable.evaluation")
+_EPISODES = 2  # that show what an evaluation holds, where nothing of them is kept
 
 
 def learn_hooks(on_learn: OnLearn, notice: Notice, job: Job) -> dict[str, ModuleHook]:
@@ -30,8 +34,10 @@ def learn_hooks(on_learn: OnLearn, notice: Notice, job: Job) -> dict[str, Module
         f"{_VEC_ENVS}.dummy_vec_env": _notice_envs("DummyVecEnv", notice),
         "memfit.dropins.workers.vecenv": _notice_envs("LightVecEnv", notice),
     }
-    if job.skip:
+    if job.skip or job.look is Look.AFTER:
         hooks |= {module: _skipped_learn(name) for module, name in _LEARNING.items()}
+    if job.look is Look.AFTER:
+        hooks |= dict.fromkeys(_EVALUATION, _few_episodes)
     return hooks
 
 
@@ -86,6 +92,23 @@ def _skipped_learn(name: str) -> ModuleHook:
         algorithm.learn = learn
 
     return hook
+
+
+def _few_episodes(module: ModuleType) -> None:
+    """Let `evaluate_policy` evaluate few episodes, unless a callback may keep some of each."""
+    original = module.evaluate_policy
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def evaluate_policy(*args: Any, **options: Any) -> Any:
+        call = signature.bind(*args, **options)
+        call.apply_defaults()
+        if call.arguments["callback"] is None:
+            episodes = call.arguments["n_eval_episodes"]
+            call.arguments["n_eval_episodes"] = min(episodes, _EPISODES)
+        return original(*call.args, **call.kwargs)
+
+    module.evaluate_policy = evaluate_policy  # type: ignore[attr-defined]
 
 
 def _workers_to_start(job: Job, start_method: str) -> int:

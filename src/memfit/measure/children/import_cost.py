@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+from dataclasses import dataclass, replace
 from importlib import metadata
 
 from memfit.measure.children.user_cache import CachedJson
@@ -17,29 +18,51 @@ import os, sys
 for name in sys.argv[2:]:
     __import__(name)
 os.write(int(sys.argv[1]), b"ready")
-sys.stdin.read()
+sys.stdin.readline()
+with open(int(sys.argv[1]), "w") as file:
+    file.write(" ".join(sys.modules))
 """
 
 
-def import_cost(modules: tuple[str, ...], *, timeout: float = 60.0) -> int:
-    """The memory of a child that has imported these modules, as if alone on the machine.
+# What memfit has loaded in the child that runs a target, and a run of its own does not have.
+_OWN = "memfit.child.own_modules"
 
-    It is kept by their versions, if all have one; 0 where they cannot be imported.
+
+@dataclass(frozen=True, kw_only=True)
+class ImportCost:
+    """The memory of a process that has only imported, and all modules that were loaded by that.
+
+    `own` is what memfit's own modules add in the child that runs a target.
+    """
+
+    bytes: int = 0
+    modules: frozenset[str] = frozenset()
+    own: int = 0
+
+
+def import_cost(modules: tuple[str, ...], *, timeout: float = 60.0) -> ImportCost:
+    """What a child that has imported these modules holds, as if alone on the machine.
+
+    It is kept by their versions, if all have one; nothing where they cannot be imported.
     """
     key = _key(modules)
-    cache = CachedJson("import-base.json")
+    cache = CachedJson("import-cost.json")
     known = cache.load()
     if not isinstance(known, dict):
         known = {}
-    if key in known:
-        return int(known[key])
+    with contextlib.suppress(KeyError, TypeError, ValueError):
+        kept, names, own = known[key]
+        return ImportCost(bytes=int(kept), modules=frozenset(names), own=int(own))
     cost = _measure(modules, timeout)
-    if key and cost:
-        cache.save({**known, key: cost})
+    if cost.bytes:
+        with_own = _measure((_OWN, *modules), timeout)
+        cost = replace(cost, own=max(0, with_own.bytes - cost.bytes))
+    if key and cost.bytes:
+        cache.save({**known, key: [cost.bytes, sorted(cost.modules), cost.own]})
     return cost
 
 
-def _measure(modules: tuple[str, ...], timeout: float) -> int:
+def _measure(modules: tuple[str, ...], timeout: float) -> ImportCost:
     ready, say = os.pipe()
     try:
         process = subprocess.Popen(
@@ -52,19 +75,25 @@ def _measure(modules: tuple[str, ...], timeout: float) -> int:
         )
     finally:
         os.close(say)
-    try:
-        heard, _, _ = select.select([ready], [], [], timeout)
-        return tree_memory(process.pid).alone if heard and os.read(ready, 5) else 0
-    finally:
-        os.close(ready)
-        process.kill()
-        process.communicate()
+    assert process.stdin is not None
+    with open(ready, "rb", buffering=0) as told:
+        try:
+            heard, _, _ = select.select([told], [], [], timeout)
+            if not (heard and told.read(5)):
+                return ImportCost()
+            held = tree_memory(process.pid).alone
+            process.stdin.close()
+            return ImportCost(bytes=held, modules=frozenset(told.read().decode().split(" ")))
+        finally:
+            process.kill()
+            process.wait()
+            process.stdin.close()
 
 
 def _key(modules: tuple[str, ...]) -> str:
     """Names and versions; nothing where one has none, as the user's own modules."""
     python = f"python {sys.version.split()[0]} {sys.executable}"
-    versions = [(name, _version(name.partition(".")[0])) for name in modules]
+    versions = [(name, _version(name.partition(".")[0])) for name in (*modules, "memfit")]
     if not all(version for _, version in versions):
         return ""
     return "; ".join([python, *(f"{name} {version}" for name, version in versions)])

@@ -1,4 +1,4 @@
-"""Start a command so that every Python below it can be asked who holds its memory."""
+"""Start a command so that all it starts stays below one process, and every Python can be asked."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from memfit.errors import UsageError
-from memfit.measure.children.process_lifetime import end_with_parent, start
+from memfit.measure.children import keeper
+from memfit.measure.children.process_lifetime import cannot_start, end_all, start
+from memfit.measure.kernel import proc
+from memfit.measure.kernel.cgroup import Group, memory_group
 
 if TYPE_CHECKING:
     from memfit.measure.record.recorder import Recorder
@@ -25,6 +30,7 @@ _PASSED_ON = (
     *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
     *(signal.SIGUSR1, signal.SIGUSR2),
 )
+_HELD = {*_PASSED_ON, signal.SIGCHLD}
 _FROM_KERNEL = 128  # si_code: a key of the terminal, which the command has got as well
 
 
@@ -40,77 +46,135 @@ def environment(
     return found
 
 
-def run(command: Sequence[str], recorder: Recorder, *, recording: Path) -> int:
+def run(command: Sequence[str], recorder: Recorder, *, recording: Path, net: int | None) -> int:
     """Run a command to its end and return its exit code, 128 + n where signal n ended it.
 
-    Signals go on to the command, which ends with memfit however memfit ends.
+    Signals go on to the command. With `net`, the kernel holds it below so much where it may; where
+    it may not, the command ends with memfit. Without, it goes on however memfit ends.
     """
-    if not command:
+    if not command or not command[0]:
         raise UsageError("nothing to run: give the command after --, as in -- python train.py")
-    sys.stdout.flush()
-    sys.stderr.flush()
-    with _signals_held() as before:
-        process = _started(command, before, recording)
-        try:
-            recorder.begin(process.pid)
-            code = _waited(process, recorder, signals=before is not None)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-    code = code if code >= 0 else 128 - code
-    recorder.end(code)
+    with suppress(OSError, AttributeError):  # closed, or nobody reads
+        sys.stdout.flush()
+        sys.stderr.flush()
+    with (
+        _signals_held() as before,
+        memory_group(net) as group,
+        _started(command, before, recording, group, limited=net is not None) as kept,
+    ):
+        recorder.begin(kept.tree, kept.group)
+        code = _waited(kept, recorder)
+        if kept.group is not None and code == 128 + signal.SIGKILL:
+            kept.group.end_if_killed()
+        _, *left = kept.status.readline().split() or (b"left",)
+        recorder.end(code, left=[int(pid) for pid in left])
     return code
 
 
-def _started(
-    command: Sequence[str], mask: set[signal.Signals] | None, recording: Path
-) -> subprocess.Popen[bytes]:
-    parent = os.getpid()
+@dataclass(frozen=True, kw_only=True)
+class _Kept:
+    """A command that runs below its keeper; `status` is what that tells."""
 
-    def in_child() -> None:
-        end_with_parent(parent)
-        if mask is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-    return start(command, env=environment(recording=recording), preexec_fn=in_child)
+    keeper: subprocess.Popen[bytes]
+    status: BinaryIO
+    tree: proc.Tree
+    group: Group | None
 
 
 @contextmanager
-def _signals_held() -> Iterator[set[signal.Signals] | None]:
-    """Keep signals for `_waited`, and give the ones from before; None where another thread calls.
+def _started(
+    command: Sequence[str],
+    mask: set[int],
+    recording: Path,
+    group: Group | None,
+    *,
+    limited: bool,
+) -> Iterator[_Kept]:
+    told, tell = os.pipe()
+    # -I -S -X utf8: nothing of the command's environment is for this one.
+    words = [sys.executable, "-I", "-S", "-X", "utf8", keeper.__file__]
+    words += [str(os.getpid()), str(tell), ",".join(map(str, mask))]
+    words += [str(group.path) if group else "", "limited" if limited else ""]
+    with open(told, "rb") as status:
+        before = _blocked(signal.valid_signals())  # it inherits that: none is for the keeper
+        try:
+            process = start(
+                [*words, *command], env=environment(recording=recording), pass_fds=(tell,)
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            os.close(tell)
+        said = status.readline().split()
+        if not said or said[0] == b"failed":
+            process.wait()
+            reason = os.strerror(int(said[1])) if said else "its keeper has ended"
+            raise cannot_start(command[0], reason)
+        tree = proc.Tree(main=int(said[1]), keeper=process.pid)
+        group = group if int(said[2]) else None
+        try:
+            yield _Kept(keeper=process, status=status, tree=tree, group=group)
+        except BaseException:
+            end_all(tree.members)
+            process.kill()
+            process.wait()
+            raise
 
-    Nothing may be lost between the command's start and the first wait, so they are blocked.
+
+@contextmanager
+def _signals_held() -> Iterator[set[int]]:
+    """Keep signals for `_waited`, and give those that were held before.
+
+    Nothing may be lost between the command's start and the first wait, so they are blocked. Another
+    thread than the main one gets none, and leaves them alone.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield None
+    if not _in_main_thread():
+        yield _blocked(())
         return
     child = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, no exit code would come
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_PASSED_ON, signal.SIGCHLD})
+    before = _blocked(_HELD)
     try:
-        yield {signal.Signals(number) for number in before}
+        yield before
     finally:
         # What came after the command had ended was meant for it.
-        while signal.sigtimedwait({*_PASSED_ON, signal.SIGCHLD}, 0) is not None:
+        while signal.sigtimedwait(_HELD, 0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         signal.signal(signal.SIGCHLD, child)
 
 
-def _waited(process: subprocess.Popen[bytes], recorder: Recorder, *, signals: bool) -> int:
-    """Pass signals on, and look, until the command has ended."""
+def _blocked(more: Iterable[int]) -> set[int]:
+    """Block these signals as well; those that were blocked before."""
+    return {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, more)}
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _waited(kept: _Kept, recorder: Recorder) -> int:
+    """Pass signals on, and look, until the command has ended; its exit code."""
     while True:
-        code = process.poll()
-        if code is not None:
+        code = kept.keeper.poll()
+        if code is not None and code >= 0:
             return code
+        if code is not None and not proc.resident(kept.tree.main):
+            return 128 - code  # the keeper was killed, and with it the exit code was lost
         seconds = recorder.look()
-        if not signals:  # another thread than the main one gets none
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(seconds)
+        if not _in_main_thread():
+            _wait(kept.keeper, seconds)
             continue
-        info = signal.sigtimedwait({*_PASSED_ON, signal.SIGCHLD}, seconds)
+        info = signal.sigtimedwait(_HELD, seconds)
         # Python gives back a number that is no signal's where it was held still meanwhile.
         if info is None or info.si_signo not in _PASSED_ON:
             continue
         if info.si_code != _FROM_KERNEL:
-            process.send_signal(info.si_signo)
+            with suppress(ProcessLookupError):
+                os.kill(kept.tree.main, info.si_signo)
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
+    if process.returncode is not None:
+        time.sleep(seconds)
+        return
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)

@@ -7,7 +7,7 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 from memfit.errors import UsageError
@@ -23,20 +23,21 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(command, **options)
     except OSError as error:
-        raise UsageError(
-            f"cannot start {command[0]}: {error.strerror}. Check the command after --"
-        ) from None
+        raise cannot_start(command[0], error.strerror) from None
     except ValueError as error:  # a zero byte in a word
-        raise UsageError(f"cannot start {command[0]!r}: {error}. Check the command") from None
+        raise UsageError(f"cannot start this command: {error}. Check its words") from None
+
+
+def cannot_start(program: str, reason: str | None) -> UsageError:
+    """The error for a command that the kernel does not start."""
+    return UsageError(f"cannot start {program}: {reason}. Check the command after --")
 
 
 @contextlib.contextmanager
-def own_session(
-    command: Sequence[str], output: IO[bytes], env: Mapping[str, str] | None = None
-) -> Iterator[subprocess.Popen[bytes]]:
+def own_session(command: Sequence[str], output: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
     """A command without standard input, which is ended with all of its group."""
     streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
-    process = start(command, **streams, env=env, start_new_session=True)
+    process = start(command, **streams, start_new_session=True)
     try:
         yield process
     finally:
@@ -47,10 +48,22 @@ def own_session(
 
 
 def end_tree(pid: int) -> None:
-    """End a process and all below it; stopped first, so that none starts another meanwhile."""
-    members = [pid, *proc.descendants(pid)]
-    signal_all(members, signal.SIGSTOP)
-    signal_all(members, signal.SIGKILL)
+    """End a process and all below it."""
+    end_all(proc.Tree(main=pid).members)
+
+
+def end_all(members: Callable[[], Sequence[int]]) -> None:
+    """End these processes; stopped first, so that none starts another meanwhile."""
+    signal_all(hold_still(members), signal.SIGKILL)
+
+
+def hold_still(members: Callable[[], Sequence[int]]) -> list[int]:
+    """Stop these processes, with those that they were just starting; who was stopped."""
+    held: list[int] = []
+    while more := [pid for pid in members() if pid not in held]:
+        signal_all(more, signal.SIGSTOP)
+        held += more
+    return held
 
 
 def signal_all(pids: Sequence[int], number: signal.Signals) -> None:

@@ -1,42 +1,68 @@
 """Run a job in a child process that can die without taking anybody down.
 
-The child has a time limit and a memory limit, a scratch folder of its own for temporary files, no
-standard input, and an environment mark by which every process it leaves behind is found and ended.
+The child has a time limit and a memory limit, a scratch folder of its own for temporary files and
+no standard input. Where the kernel allows, it has namespaces of its own: what it does to files,
+shared memory and processes vanishes with it, and there is no network unless the job says so. A
+warden stands between it and memfit, and ends all that it has started.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import signal
+import select
+import subprocess
 import sys
 import tempfile
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from memfit.measure.children.process_lifetime import own_session, signal_all
+from memfit.measure.children import warden
+from memfit.measure.children.private_files import remove
+from memfit.measure.children.process_lifetime import start
 from memfit.measure.children.supervision import Supervised, supervise
+from memfit.measure.children.way import Way
 from memfit.measure.kernel import limits, proc
+from memfit.model.confinement import Confinement
 from memfit.model.job import Answer, Job, Status
 from memfit.model.json_loader import from_json, to_json
 from memfit.units import format_bytes
-
-MARK = "MEMFIT_CHILD"
 
 # The share of this machine's memory that a child may take: the rest is for those who were here
 # before, and for what the child's own forks hold beyond it.
 ROOM = 0.85
 
+_KILLED = -9  # the exit code where nobody was left to tell another
+_START_SECONDS = 30.0
+_refusals: list[str] = []  # why there were no namespaces: the next child does not try again
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ended(Supervised):
-    """What the child took, answered and printed."""
+    """What the child took, answered and printed.
+
+    `refused` is why it had no namespaces.
+    """
 
     answer: Answer
     output: str
+    refused: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What plan and sweep say of a child that was held by less than namespaces."""
+        behind = {Confinement.LANDLOCK: " and Landlock", Confinement.AUDITING: ""}
+        if self.answer.confinement not in behind:
+            return ()
+        note = (
+            f"this kernel gives no namespaces ({self.refused or 'none were asked for'}): a shield"
+            f"{behind[self.answer.confinement]} kept the script from changing files, and "
+            "docs/confinement.md says what that leaves open"
+        )
+        return (note,)
 
 
 def room() -> int:
@@ -50,23 +76,28 @@ def run(
     timeout: float,
     memory: int,
     alive: Callable[[int], None] | None = None,
+    way: Way = Way.NAMESPACES,
 ) -> Ended:
     """Run `memfit.child` on a job; whatever happens, nothing is left running or lying about."""
-    scratch = Path(tempfile.mkdtemp(prefix="memfit-", dir=_scratch_root()))
+    folder = Path(tempfile.mkdtemp(prefix="memfit-", dir=_scratch_root()))
+    scratch = folder / warden.KEPT
     given, result, printed = (scratch / name for name in ("job.json", "result.json", "output"))
-    mark = uuid.uuid4().hex
     # -P: a json.py beside the script must not become ours.
-    command = [sys.executable, "-P", "-m", "memfit.child", str(os.getpid())]
-    command += map(str, (given, result, scratch))
+    command = [sys.executable, "-P", "-m", "memfit.child", *map(str, (given, result, scratch))]
     try:
-        (scratch / "tmp").mkdir()
+        (scratch / "tmp").mkdir(parents=True)
         given.write_text(json.dumps(to_json(job)))
         with (
             printed.open("wb") as output,
-            own_session(command, output, _environment(scratch, mark)) as process,
+            _held(command, folder, output, way=way, network=job.network) as child,
         ):
             seen = supervise(
-                process, memory=memory, timeout=timeout, alive=alive, until=result.exists
+                child,
+                tree=child.tree,
+                memory=memory,
+                timeout=timeout,
+                alive=alive,
+                until=result.exists,
             )
         if seen.over_limit:
             answer = Answer(status=Status.OVER_LIMIT, reason=format_bytes(memory))
@@ -76,10 +107,92 @@ def run(
             answer = from_json(Answer, json.loads(result.read_text()))
         else:
             answer = Answer(status=Status.DIED, exit_code=seen.exit_code)
-        return Ended(**vars(seen), answer=answer, output=printed.read_text(errors="replace"))
+        said = printed.read_text(errors="replace")
+        return Ended(**vars(seen), answer=answer, output=said, refused=child.refused)
     finally:
-        signal_all(proc.marked(MARK, mark), signal.SIGKILL)  # what left the child's session
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove(str(folder))
+
+
+@dataclass(kw_only=True)
+class _Child:
+    """A child that runs below its warden; `status` is what that tells."""
+
+    warden: subprocess.Popen[bytes]
+    status: BinaryIO
+    tree: proc.Tree
+    refused: str
+    exit_code: int | None = None
+
+    @property
+    def pid(self) -> int:
+        return self.tree.main
+
+    def poll(self) -> int | None:
+        """Its exit code, None as long as anything of it runs."""
+        if self.exit_code is None and self.warden.poll() is not None:
+            said = self.status.readline().split()
+            self.exit_code = int(said[1]) if said else _KILLED
+        return self.exit_code
+
+
+@contextmanager
+def _held(
+    command: Sequence[str], folder: Path, output: BinaryIO, *, way: Way, network: bool
+) -> Iterator[_Child]:
+    """A child below its warden, in namespaces if the kernel gives them."""
+    why = _refusals[0] if way is Way.NAMESPACES and _refusals else ""
+    while True:
+        used = Way.SHIELD if why else way
+        with _started([*command, used], folder, output, way=used, network=network) as (
+            process,
+            status,
+        ):
+            said = _first_words(status)
+            if said[0] == "started":
+                tree = proc.Tree(main=int(said[1]), keeper=int(said[2]))
+                yield _Child(warden=process, status=status, tree=tree, refused=why)
+                return
+        why = " ".join(said[1:])
+        if used is Way.SHIELD:
+            raise OSError(f"a child process cannot be started: {why}")
+        _refusals.append(why)
+
+
+@contextmanager
+def _started(
+    command: Sequence[str], folder: Path, output: BinaryIO, *, way: Way, network: bool
+) -> Iterator[tuple[subprocess.Popen[bytes], BinaryIO]]:
+    """A warden, and what it tells; it is ended with all below it."""
+    told, tell = os.pipe()
+    words = [sys.executable, "-S", "-P", "-X", "utf8", "-m", warden.__name__]
+    words += [str(os.getpid()), str(tell), str(folder), way, warden.NETWORK if network else ""]
+    with open(told, "rb") as status:
+        try:
+            process = start(
+                [*words, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=_environment(folder / warden.KEPT / "tmp"),
+                start_new_session=True,
+                pass_fds=(tell,),
+            )
+        finally:
+            os.close(tell)
+        try:
+            yield process, status
+        finally:
+            if process.poll() is None:
+                process.send_signal(warden.END)
+                process.wait()
+
+
+def _first_words(status: BinaryIO) -> list[str]:
+    """How a child has started, or that it could not be."""
+    heard, _, _ = select.select([status], [], [], _START_SECONDS)
+    if not heard:
+        return ["failed", f"nothing was heard of it for {_START_SECONDS:.0f} s"]
+    return status.readline().decode(errors="replace").split() or ["failed", "its warden has ended"]
 
 
 def _scratch_root() -> str | None:
@@ -88,7 +201,7 @@ def _scratch_root() -> str | None:
     return "/tmp" if len(usual) > 40 and os.access("/tmp", os.W_OK) else usual
 
 
-def _environment(scratch: Path, mark: str) -> dict[str, str]:
+def _environment(temporary: Path) -> dict[str, str]:
     source = str(Path(__file__).resolve().parents[3])
     path = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     return {
@@ -96,8 +209,7 @@ def _environment(scratch: Path, mark: str) -> dict[str, str]:
         # of a second seconds, and a plan must not depend on what else is running.
         "OMP_WAIT_POLICY": "PASSIVE",
         **os.environ,
-        MARK: mark,
-        "TMPDIR": str(scratch / "tmp"),
+        "TMPDIR": str(temporary),
         "PYTHONDONTWRITEBYTECODE": "1",
         "WANDB_MODE": "disabled",
         "PYTHONPATH": os.pathsep.join(path if source in path else [*path, source]),

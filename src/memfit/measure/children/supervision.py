@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from memfit.measure.kernel import proc
 
@@ -29,9 +29,20 @@ class Supervised:
     timed_out: bool
 
 
+class Ending(Protocol):
+    """A process that is waited for."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None:
+        """Its exit code, None as long as it runs."""
+
+
 def supervise(
-    process: subprocess.Popen[bytes],
+    process: Ending,
     *,
+    tree: proc.Tree | None = None,
     memory: int,
     timeout: float,
     alive: Callable[[int], None] | None = None,
@@ -39,10 +50,11 @@ def supervise(
 ) -> Supervised:
     """Wait until a child ends, or goes over a limit, or `until` says so; nothing is ended here.
 
-    `alive` gets the peak so far with each look at the tree.
+    `tree` is what is measured, if that is not all below it. `alive` gets the peak so far with each
+    look at the tree.
     """
     started = time.monotonic()
-    peak, next_tree = TreePeak(process.pid), 0.0
+    peak, next_tree = TreePeak(tree or proc.Tree(main=process.pid)), 0.0
     over = late = False
     while process.poll() is None and not until():
         now = time.monotonic() - started
@@ -73,16 +85,17 @@ class TreePeak:
     main one is read often, so that no spike of it is missed: what it rose by comes on top.
     """
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
+    def __init__(self, tree: proc.Tree) -> None:
+        self.pid = tree.main
         self.bytes = 0
         self.outside = 0
+        self._of = tree
         self._tree = proc.TreeMemory()
         self._high = 0
 
     def look_at_tree(self) -> None:
         """Add up all processes."""
-        self._tree = proc.tree_memory(self.pid)
+        self._tree = self._of.memory()
         self.bytes = max(self.bytes, self._tree.alone)
         self.outside = max(self.outside, self._tree.outside)
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from memfit.measure.kernel.limits import own_group
 from memfit.measure.kernel.proc import figure, text
+
+_ENDING_SECONDS = 2.0  # a process that was killed takes a moment to leave its group
 
 
 class Group:
@@ -16,32 +22,51 @@ class Group:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def add(self, pid: int) -> bool:
-        """Put a process, and all that it will start, into the group."""
-        return _write(self.path / "cgroup.procs", str(pid))
-
     def killed(self) -> int:
         """How many processes of the group the kernel has ended for want of memory."""
         files = (self.path / "memory.events", self.path / "memory.oom_control")
         return max(figure(file, "oom_kill ") or 0 for file in files)
 
+    def end_if_killed(self) -> None:
+        """Where the kernel has ended a process of the group, end all others too."""
+        while self.killed() and (pids := text(self.path / "cgroup.procs").split()):
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            time.sleep(0.01)
+
     def remove(self) -> None:
         """Remove it; its processes have ended, or go back to where they were started."""
-        for pid in text(self.path / "cgroup.procs").split():
-            _write(self.path.parent / "cgroup.procs", pid)
-        with contextlib.suppress(OSError):
-            self.path.rmdir()
+        until = time.monotonic() + _ENDING_SECONDS
+        while self.path.exists():
+            for pid in text(self.path / "cgroup.procs").split():
+                _write(self.path.parent / "cgroup.procs", pid)
+            with contextlib.suppress(OSError):
+                self.path.rmdir()
+                return
+            if time.monotonic() > until:
+                return
+            time.sleep(0.01)
 
 
-def make_group(limit: int) -> Group | None:
-    """A group below our own with this limit, or None where the system does not permit it."""
+@contextlib.contextmanager
+def memory_group(limit: int | None) -> Iterator[Group | None]:
+    """A group below our own with this limit; None without one, or where it is not permitted."""
+    group = None if limit is None else _make(limit)
+    try:
+        yield group
+    finally:
+        if group is not None:
+            group.remove()
+
+
+def _make(limit: int) -> Group | None:
     for version, name in ((2, "memory.max"), (1, "memory.limit_in_bytes")):
         parent = own_group(version=version)
         if parent is None:
             continue
-        group = Group(parent / f"memfit-{os.getpid()}")
         try:
-            group.path.mkdir()
+            group = Group(Path(tempfile.mkdtemp(prefix=f"memfit-{os.getpid()}-", dir=parent)))
         except OSError:
             continue
         if (group.path / name).exists() and _write(group.path / name, str(limit)):

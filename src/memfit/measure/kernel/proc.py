@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from memfit.units import format_bytes
 
+_TERMINALS = ("/dev/pts/", "/dev/tty", "/dev/console")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 _SMALL_PART = 0.02  # of a tree: what every process shares with all others, such as the C library
 
@@ -59,7 +61,13 @@ class Rollup:
     pss_shmem: int
     anonymous: int
     private_dirty: int
+    private_clean: int = 0
     rss_shmem: int = 0
+
+    @property
+    def private(self) -> int:
+        """Pages that no other process has."""
+        return self.private_dirty + self.private_clean
 
     @property
     def files(self) -> int:
@@ -79,6 +87,7 @@ _FIELDS = {
     b"Pss_Shmem": "pss_shmem",
     b"Anonymous": "anonymous",
     b"Private_Dirty": "private_dirty",
+    b"Private_Clean": "private_clean",
 }
 
 
@@ -134,6 +143,24 @@ def environment(pid: int) -> dict[str, str]:
     return {name: value for name, _, value in entries}
 
 
+def command(pid: int) -> str:
+    """The command line that a process was started with; empty where it is gone."""
+    return text(f"/proc/{pid}/cmdline").rstrip("\0").replace("\0", " ")
+
+
+def on_terminal(pid: int) -> bool:
+    """Whether a process has a terminal open, or may not be asked; one that is gone has none."""
+    try:
+        numbers = os.listdir(f"/proc/{pid}/fd")
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    for number in numbers:
+        with suppress(OSError):  # closed meanwhile
+            if str(Path(f"/proc/{pid}/fd/{number}").readlink()).startswith(_TERMINALS):
+                return True
+    return False
+
+
 def processes() -> list[int]:
     """All processes that can be seen."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
@@ -164,6 +191,32 @@ def descendants(pid: int) -> list[int]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tree:
+    """A process and all that it has started.
+
+    Where there is a keeper above it, the kernel hands that what the others have left behind.
+    """
+
+    main: int
+    keeper: int = 0
+
+    def members(self) -> list[int]:
+        """Its processes, nearest first."""
+        kept = descendants(self.keeper) if self.keeper else []
+        return kept or [self.main, *descendants(self.main)]
+
+    def memory(self) -> TreeMemory:
+        """What they hold; of those that are gone, nothing."""
+        read = {pid: found for pid in self.members() if (found := rollup(pid)) is not None}
+        return TreeMemory(
+            pss=sum(r.pss for r in read.values()),
+            outside=shared_outside(list(read.values())),
+            processes=len(read),
+            main=read.get(self.main),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class TreeMemory:
     """The memory of a process and all below it at one moment: the sum of PSS, shared pages once.
 
@@ -184,14 +237,7 @@ class TreeMemory:
 
 def tree_memory(pid: int) -> TreeMemory:
     """The memory of a process and all below it; of one that is gone, nothing."""
-    main = rollup(pid)
-    readings = [r for r in (main, *map(rollup, descendants(pid))) if r is not None]
-    return TreeMemory(
-        pss=sum(r.pss for r in readings),
-        outside=shared_outside(readings),
-        processes=len(readings),
-        main=main,
-    )
+    return Tree(main=pid).memory()
 
 
 def shared_outside(readings: Sequence[Rollup]) -> int:
@@ -214,11 +260,6 @@ def outside_note(outside: int, whole: int) -> tuple[str, ...]:
         "pages are other processes' part of what they share, and are in these figures in full"
     )
     return (note,)
-
-
-def marked(variable: str, value: str) -> list[int]:
-    """Every process whose environment carries `variable=value`: finds what left its group."""
-    return [pid for pid in processes() if environment(pid).get(variable) == value]
 
 
 class PeakMeter:

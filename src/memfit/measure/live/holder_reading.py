@@ -14,7 +14,7 @@ from memfit.errors import UsageError
 from memfit.measure.kernel.process_memory import Span
 from memfit.measure.live import process_tree
 from memfit.measure.live.inside_view import look_inside
-from memfit.measure.live.listener_client import NO_ROLES
+from memfit.measure.live.listener_client import NO_ROLES, NoAnswer
 from memfit.model import HeldReadings, Layer, ProcessView, Told
 from memfit.model.explanation import Dealt
 
@@ -29,12 +29,16 @@ _AGAIN = (False, False, True)  # how often a process is read again, and whether 
 
 @dataclass(frozen=True, kw_only=True)
 class HolderReading:
-    """One reading of a tree, what its processes told, and how often each was read for it."""
+    """One reading of a tree, what its processes told, and how often each was read for it.
+
+    `notes` say which of those that listen did not tell, and why.
+    """
 
     processes: Sequence[ProcessView]
     told: Mapping[int, Told] = field(default_factory=dict)
     dealt: Mapping[int, Dealt] = field(default_factory=dict)
     readings: Sequence[HeldReadings] = ()
+    notes: tuple[str, ...] = ()
 
 
 def read_holders(
@@ -55,8 +59,13 @@ def read_holders(
     processes = process_tree.read_tree(pid, children=children)
     told: dict[int, Told] = {}
     look = partial(look_inside, timeout=_PATIENCE, roles=roles)
+    notes: list[str] = []
     for view in processes if inside else ():
-        answer = look(view, duplicates=duplicates)
+        try:
+            answer = look(view, duplicates=duplicates)
+        except NoAnswer as why:
+            notes.append(f"process {view.pid} was asked who holds its memory, in vain: {why}")
+            continue
         if answer is not None:
             told[view.pid] = answer
 
@@ -89,7 +98,9 @@ def read_holders(
                 kept=kept,
             )
         )
-    return HolderReading(processes=processes, told=told, dealt=dealt, readings=readings)
+    return HolderReading(
+        processes=processes, told=told, dealt=dealt, readings=readings, notes=tuple(notes)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +146,10 @@ def _much(dealt: Dealt, private: int) -> bool:
 
 def _told_again(view: ProcessView, before: Told, look: Look) -> Told:
     """What the process holds now; what is repeated was found before."""
-    told = look(view, duplicates=False)
+    try:
+        told = look(view, duplicates=False)
+    except NoAnswer:
+        told = None
     if told is None:
         return before
     return replace(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
 import socket
 import struct
 import sys
@@ -15,9 +16,11 @@ from typing import Any
 
 from memfit.errors import Unsupported, UsageError
 from memfit.measure.kernel.proc import text
+from memfit.units import format_bytes
 
 _INSIDE = Path(__file__).resolve().parents[2] / "inside"
 _TRIES = 3
+LONGEST_ANSWER = 2**24  # of 300,000 large arrays; one of nonsense takes thirty times as much
 NO_ROLES: Mapping[str, str] = {}
 _AGAIN_SECONDS = 0.05
 _ATTACH_SECONDS = 10.0
@@ -38,37 +41,48 @@ except BaseException:
 """
 
 
+class NoAnswer(Exception):
+    """A process that listens did not say what it holds; the message says why not."""
+
+
 def ask(
     pid: int, *, duplicates: bool, timeout: float, roles: Mapping[str, str] = NO_ROLES
 ) -> dict[str, Any] | None:
-    """A process's own account of its memory, or None where nobody listens or answers in time.
+    """A process's own account of its memory, or None where nobody listens.
 
     `roles` says what classes are in a training. The fields of the answer are told in
-    `memfit.inside`.
+    `memfit.inside`; whoever gets it checks them. Raises NoAnswer.
     """
     request = {"want": "holders", "duplicates": duplicates, "roles": dict(roles)}
     until = time.monotonic() + timeout
     for _ in range(_TRIES):  # one that forks, or is just starting its thread, is asked again
-        client = _connected(pid, until - time.monotonic())
-        if client is None:
-            return None
-        with client:
-            try:
+        try:
+            client = _connected(pid, until - time.monotonic())
+            if client is None:
+                return None
+            with client:
                 client.sendall(json.dumps(request).encode() + b"\n")
                 found = json.loads(_everything(client, until))
-            except (OSError, ValueError):
-                return None
-        if isinstance(found, dict) and "error" not in found:
+        except (TimeoutError, BlockingIOError):  # or too many others wait for it
+            raise NoAnswer(f"it did not answer within {timeout:g} s") from None
+        except (OSError, ValueError, RecursionError):
+            raise NoAnswer("what it answered is no JSON, or has no end") from None
+        if not isinstance(found, dict):
+            raise NoAnswer("what it answered is no account of its memory")
+        if "error" not in found:
             return found
-        if not isinstance(found, dict) or not found.get("again"):
-            return None
+        if found.get("again") is not True:
+            raise NoAnswer(f"it could not tell ({reprlib.repr(found['error'])})")
         time.sleep(_AGAIN_SECONDS)
-    return None
+    raise NoAnswer("it was interrupted each time, since it starts processes")
 
 
 def listens(pid: int) -> bool:
     """Whether a process can be asked."""
-    client = _connected(pid, 1.0)
+    try:
+        client = _connected(pid, 1.0)
+    except (NoAnswer, OSError):
+        return False
     if client is None:
         return False
     client.close()
@@ -130,8 +144,8 @@ def _wait_until_it_listens(pid: int) -> None:
         time.sleep(_AGAIN_SECONDS)
 
 
-def _everything(client: socket.socket, until: float) -> bytes:
-    parts: list[bytes] = []
+def _everything(client: socket.socket, until: float) -> bytearray:
+    found = bytearray()
     while True:
         left = until - time.monotonic()
         if left <= 0:
@@ -139,23 +153,32 @@ def _everything(client: socket.socket, until: float) -> bytes:
         client.settimeout(left)
         part = client.recv(1 << 20)
         if not part:
-            return b"".join(parts)
-        parts.append(part)
+            return found
+        found += part
+        if len(found) > LONGEST_ANSWER:
+            raise NoAnswer(f"its answer is longer than {format_bytes(LONGEST_ANSWER)}")
 
 
 def _connected(pid: int, seconds: float) -> socket.socket | None:
-    """A connection to this process itself, not to one of the same number in another container."""
+    """A connection to this process itself, not to one of the same number in another container.
+
+    None where nobody listens.
+    """
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         client.settimeout(max(0.001, seconds))
         client.connect(f"\0memfit.{_own_number(pid)}")
         found = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        if struct.unpack("3i", found)[0] == pid:
-            return client
-    except OSError:
-        pass
-    client.close()
-    return None
+        other = struct.unpack("3i", found)[0]
+        if other != pid:
+            raise NoAnswer(f"process {other} has taken the name under which it would answer")
+    except ConnectionRefusedError:
+        client.close()
+        return None
+    except BaseException:
+        client.close()
+        raise
+    return client
 
 
 def _own_number(pid: int) -> int:

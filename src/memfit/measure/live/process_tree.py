@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from memfit.errors import UsageError
@@ -38,12 +39,18 @@ def read_tree(
     Where `numbers` are given, pointers are followed through the heap, but for those places.
     """
     check_readable(pid)
-    found = [read_process(pid, numbers=numbers(pid))]
-    for child in proc.descendants(pid) if children else ():
-        try:
-            found.append(read_process(child, numbers=numbers(child)))
-        except UsageError:  # it has ended, or is not ours to read
-            continue
+    below = proc.descendants(pid) if children else []
+    return [read_process(pid, numbers=numbers(pid)), *read_processes(below, numbers=numbers)]
+
+
+def read_processes(
+    pids: Sequence[int], *, numbers: Callable[[int], Sequence[Span] | None] = lambda _: None
+) -> list[ProcessView]:
+    """Those of these processes that have not ended and are ours to read."""
+    found = []
+    for pid in pids:
+        with suppress(UsageError):
+            found.append(read_process(pid, numbers=numbers(pid)))
     return found
 
 
@@ -80,7 +87,7 @@ def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
         pid=pid,
         parent=int(stat[1]),
         name=own[0].name if own else "",
-        command=_command(pid),
+        command=proc.command(pid),
         seconds=max(0.0, up - int(stat[19]) / os.sysconf("SC_CLK_TCK")),
         rss=now.total.rss,
         pss=now.total.pss,
@@ -136,7 +143,7 @@ def commands_with(*words: str) -> list[int]:
     """Processes that this user may read and whose command has these words one after the other."""
     found = []
     for pid in proc.processes():
-        stems = [word.rsplit("/", 1)[-1] for word in _command(pid).split()]
+        stems = [word.rsplit("/", 1)[-1] for word in proc.command(pid).split()]
         alike = (stems[i : i + len(words)] == list(words) for i in range(len(stems)))
         if pid != os.getpid() and any(alike):
             found.append(pid)
@@ -183,7 +190,3 @@ def _pools(own: Sequence[Thread], stacks: Sequence[Part]) -> list[ThreadPool]:
         )
         for pool, members in found.items()
     ]
-
-
-def _command(pid: int) -> str:
-    return proc.text(f"/proc/{pid}/cmdline").rstrip("\0").replace("\0", " ")

@@ -2,48 +2,50 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
-from memfit.errors import UsageError
-from memfit.measure.children.process_lifetime import end_tree, signal_all
 from memfit.measure.kernel import proc
-from memfit.measure.kernel.cgroup import Group, make_group
+from memfit.measure.kernel.cgroup import Group
+from memfit.measure.record.limit_guard import LimitGuard
+from memfit.measure.record.oom_kills import OomKills
 from memfit.measure.record.recording import Recording
+from memfit.measure.record.recording_thread import RecordingThread
 from memfit.measure.record.sampling import Sampler
-from memfit.model import Event, EventKind, Forecast, Ledger, Limit, Reading
+from memfit.model import Event, EventKind, Forecast, Ledger, Limit, Reading, Trace
 from memfit.units import format_bytes
 
+_T = TypeVar("_T")
 _READ_SECONDS = 0.25  # between two readings that are kept
 _FASTEST = 4 * 2**30  # bytes a second that a run may grow without passing the guard unseen
 _SOONEST = 0.004  # seconds between two looks of the guard
-_HARD = 1.05  # times the limit: no more grace
-_NET = 1.08  # times the limit: the kernel's own net
 _WARN = 0.9  # of the limit
 _FORECAST_SECONDS = 5.0
 _LEDGER_GROWTH = 1.03  # a new peak worth its rows
 _LEDGER_FIRST, _LEDGER_SHARE = 0.3, 0.005  # seconds, and share of the time, that reading rows takes
+_LEAVING_SECONDS = 0.5  # what ends with the command may take so long after it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """What a recorder is given by those who know: rows of a tree, and how it goes on."""
+    """What a recorder is given by those who know: rows of processes, and how a run goes on."""
 
-    ledger: Callable[[int], Ledger]
+    ledger: Callable[[Sequence[int]], Ledger]
     forecast: Callable[[list[Reading], int | None], Forecast]
     say: Callable[[str], None]
     live: Callable[[Reading, Forecast | None], None] | None = None
 
 
 class Recorder:
-    """Looks at a tree from its start to its end."""
+    """Looks at a tree from its start to its end. Whatever fails in it, the tree goes on."""
 
     def __init__(
         self,
-        recording: Recording,
+        recording: RecordingThread,
         command: Sequence[str],
         limit: Limit | None,
         tools: Tools,
@@ -56,68 +58,93 @@ class Recorder:
         self.tools = tools
         self.grace = grace
         self.readings: list[Reading] = []
+        self.events: list[Event] = []
         self.peak = 0
+        self.exit_code: int | None = None
         self.forecast: Forecast | None = None
+        self._guard: LimitGuard | None = None
+        self._peak_ledger: Ledger | None = None
         self._ended_by_us = ""
-        self._terminated = 0.0
-        self._group: Group | None = None
-        self._oom_before = _oom_kills()
         self._next_read = self._next_forecast = self._ledger_seconds = 0.0
         self._ledger_bytes = 0
-        self._warned = False
+        self._warned = self._trouble = False
 
-    def begin(self, pid: int) -> None:
+    def begin(self, tree: proc.Tree, group: Group | None = None) -> None:
         """Start with a process that has just been started."""
-        self.pid = pid
-        self.started = time.monotonic()
-        self._sampler = Sampler(pid)
-        self.recording.about(command=list(self.command), pid=pid, started=time.time())
+        self.tree = tree
+        self.started, self._clock = time.monotonic(), time.time()
+        self._sampler = Sampler(tree)
+        self._oom_kills = OomKills(group)
+        facts = {"command": list(self.command), "pid": tree.main, "started": self._clock}
         if self.limit is not None:
-            self.recording.about(limit_bytes=self.limit.bytes, limit_source=self.limit.source)
-            self._group = make_group(int(self.limit.bytes * _NET))
-            if self._group is not None and not self._group.add(pid):
-                self._group.remove()
-                self._group = None
-        self._event(EventKind.START, f"process {pid} started")
+            facts |= {"limit_bytes": self.limit.bytes, "limit_source": self.limit.source}
+            self._guard = LimitGuard(
+                self._sampler, self.limit.bytes, grace=self.grace, rows=self.tools.ledger
+            )
+        self.recording.tell(lambda recording: recording.about(**facts))
+        self._event(EventKind.START, f"process {tree.main} started")
 
     def look(self) -> float:
         """Read once, and say when to look again."""
-        if self.limit is not None:
-            self._guard(self.limit)
+        if self._guard is not None:
+            self._safely(self._keep_below)
         if self.seconds >= self._next_read:
-            self._read()
+            self._safely(self._read)
             self._next_read = self.seconds + _READ_SECONDS
         wait = max(_SOONEST, self._next_read - self.seconds)
         if self.limit is None:
             return wait
-        room = max(0, self.limit.bytes - self._sampler.quick_bytes())
-        return max(_SOONEST, min(wait, room / _FASTEST))
+        held = self._safely(self._sampler.quick_bytes) or 0
+        return max(_SOONEST, min(wait, max(0, self.limit.bytes - held) / _FASTEST))
 
-    def end(self, code: int) -> None:
-        """The command has ended: say how."""
-        if self._ended_by_us:
-            self._event(EventKind.KILLED, self._ended_by_us, self.peak)
-        elif code == 128 + signal.SIGKILL and self._killed_by_kernel():
-            text = f"killed by the kernel for want of memory, at {format_bytes(self.peak)}"
-            self._event(EventKind.OUT_OF_MEMORY, text, self.peak)
-            self.tools.say(text)
-        self._event(EventKind.END, f"ended with exit code {code}", self.peak)
-        self.recording.about(exit_code=code, seconds=self.seconds)
-        if self._group is not None:
-            self._group.remove()
+    def end(self, code: int, left: Sequence[int] = ()) -> None:
+        """The command has ended: say how, and which processes it has left behind."""
+        self.exit_code = code
+        self._safely(lambda: self._end(code, left))
+        seconds = self.seconds
+        self.recording.tell(lambda recording: recording.about(exit_code=code, seconds=seconds))
 
     @property
     def seconds(self) -> float:
         return time.monotonic() - self.started
 
+    @property
+    def trace(self) -> Trace:
+        """What was seen, for when no recording has it."""
+        return Trace(
+            command=self.command,
+            pid=self.tree.main,
+            started=self._clock,
+            limit=self.limit,
+            readings=tuple(self.readings),
+            events=tuple(self.events),
+            peak_ledger=self._peak_ledger,
+            exit_code=self.exit_code,
+        )
+
+    def _safely(self, work: Callable[[], _T]) -> _T | None:
+        """Do this, or say once what is wrong: the command is not to suffer for it."""
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001  # whatever it is, the command goes on
+            if not self._trouble:
+                self._trouble = True
+                self._say(f"cannot read the command for a time ({error!r}); it goes on")
+            return None
+
+    def _say(self, text: str) -> None:
+        with suppress(Exception):  # a caller's own function
+            self.tools.say(text)
+
     def _read(self) -> None:
-        reading = self._sampler.sample(round(self.seconds, 3), self.recording.step())
+        reading = self._sampler.sample(round(self.seconds, 3), self.recording.step)
+        self._look_for_oom_kills()
         if not reading.bytes:
             return
         self.readings.append(reading)
         if len(self.readings) > 20_000:  # a forecast needs no more
             del self.readings[: len(self.readings) // 2 : 2]
-        self.recording.reading(reading)
+        self.recording.tell(self._keep(reading))
         self.peak = max(self.peak, reading.bytes)
         self._rows_of_peak(reading.bytes)
         if self.seconds >= self._next_forecast:
@@ -128,16 +155,28 @@ class Recorder:
         if self.tools.live is not None:
             self.tools.live(reading, self.forecast)
 
+    def _keep(self, reading: Reading) -> Callable[[Recording], None]:
+        def keep(recording: Recording) -> None:
+            recording.reading(reading)
+            self.recording.step = recording.step()
+
+        return keep
+
     def _rows_of_peak(self, amount: int) -> None:
         spent = self._ledger_seconds > _LEDGER_FIRST + _LEDGER_SHARE * self.seconds
         if spent or amount < _LEDGER_GROWTH * self._ledger_bytes:
             return
         started = time.thread_time()
-        with contextlib.suppress(UsageError):  # it has ended meanwhile
-            self.recording.ledger(self.seconds, self.tools.ledger(self.pid))
+        ledger = self.tools.ledger(self._sampler.members)
+        if ledger.components:  # else it has ended meanwhile
+            self._keep_rows(ledger)
             self._event(EventKind.PEAK, f"a new peak: {format_bytes(amount)}", amount)
             self._ledger_bytes = amount
         self._ledger_seconds += time.thread_time() - started
+
+    def _keep_rows(self, ledger: Ledger) -> None:
+        seconds, self._peak_ledger = self.seconds, ledger
+        self.recording.tell(lambda recording: recording.ledger(seconds, ledger))
 
     def _warn(self, amount: int) -> None:
         if self.limit is None or self._warned:
@@ -152,45 +191,52 @@ class Recorder:
             text += f", {found.growth.value}: the limit is reached in about {left:.0f} s"
         self._warned = True
         self._event(EventKind.WARNING, text, amount)
-        self.tools.say(f"warning: {text}")
+        self._say(f"warning: {text}")
 
-    def _guard(self, limit: Limit) -> None:
-        """SIGTERM at the limit, SIGKILL soon after it or where the run goes on growing."""
-        amount = self._sampler.quick_bytes()
-        if amount <= limit.bytes and not self._terminated:
+    def _keep_below(self) -> None:
+        """Have the guard act, then tell what it did."""
+        assert self._guard is not None
+        amount = self._guard.look()
+        if not amount:
             return
         self.peak = max(self.peak, amount)
-        if not self._terminated:
-            self._terminate(amount, limit)
-        late = time.monotonic() - self._terminated > self.grace
-        if amount > _HARD * limit.bytes or late:
-            end_tree(self.pid)
-
-    def _terminate(self, amount: int, limit: Limit) -> None:
-        """Ask it to end. It is held still while its rows are kept, so that it does not grow."""
-        members = [self.pid, *proc.descendants(self.pid)]
-        signal_all(members, signal.SIGSTOP)
-        text = f"over the limit: {format_bytes(amount)} of {format_bytes(limit.bytes)}"
+        text = f"over the limit: {format_bytes(amount)} of {format_bytes(self._guard.limit)}"
         self._ended_by_us = f"ended by memfit, {text}"
         self._event(EventKind.TERMINATED, f"{text}; SIGTERM sent", amount)
-        self.recording.reading(Reading(seconds=round(self.seconds, 3), bytes=amount))
-        with contextlib.suppress(UsageError):
-            self.recording.ledger(self.seconds, self.tools.ledger(self.pid))
-        self.tools.say(f"{text}: asking it to end")
-        signal_all([self.pid], signal.SIGTERM)
-        signal_all(members, signal.SIGCONT)
-        self._terminated = time.monotonic()
+        reading = Reading(seconds=round(self.seconds, 3), bytes=amount)
+        self.readings.append(reading)
+        self.recording.tell(self._keep(reading))
+        if self._guard.ledger is not None and self._guard.ledger.components:
+            self._keep_rows(self._guard.ledger)
+        self._say(f"{text}: asking it to end")
 
-    def _killed_by_kernel(self) -> bool:
-        in_group = self._group is not None and self._group.killed() > 0
-        return in_group or _oom_kills() > self._oom_before
+    def _end(self, code: int, left: Sequence[int]) -> None:
+        if self._ended_by_us:
+            self._event(EventKind.KILLED, self._ended_by_us, self.peak)
+        else:
+            self._look_for_oom_kills(killed=code == 128 + signal.SIGKILL)
+            self._tell_of(left)
+        self._event(EventKind.END, f"ended with exit code {code}", self.peak)
+
+    def _look_for_oom_kills(self, *, killed: bool = False) -> None:
+        text = self._oom_kills.found(self._sampler.members, killed=killed)
+        if text:
+            text = f"{text}, at {format_bytes(self.peak)}"
+            self._event(EventKind.OUT_OF_MEMORY, text, self.peak)
+            self._say(text)
+
+    def _tell_of(self, left: Sequence[int]) -> None:
+        """Say what goes on without the command, and without memfit."""
+        until = self.seconds + _LEAVING_SECONDS
+        while (left := [pid for pid in left if proc.resident(pid)]) and self.seconds < until:
+            time.sleep(0.02)
+        if left:
+            one = "one process goes" if len(left) == 1 else f"{len(left)} processes go"
+            text = f"{one} on without the command, not recorded or guarded any more: {left}"
+            self._event(EventKind.WARNING, text)
+            self._say(text)
 
     def _event(self, kind: EventKind, text: str, amount: int = 0) -> None:
-        self.recording.event(
-            Event(seconds=round(self.seconds, 3), kind=kind, text=text, bytes=amount)
-        )
-
-
-def _oom_kills() -> int:
-    """How many processes this machine's kernel has ended for want of memory so far."""
-    return proc.figure("/proc/vmstat", "oom_kill ") or 0
+        event = Event(seconds=round(self.seconds, 3), kind=kind, text=text, bytes=amount)
+        self.events.append(event)
+        self.recording.tell(lambda recording: recording.event(event))

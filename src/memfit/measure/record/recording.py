@@ -7,36 +7,31 @@ the file stays small however long the run is and keeps its peaks.
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from memfit.errors import UsageError
-from memfit.model import (
-    Component,
-    Event,
-    EventKind,
-    Evidence,
-    EvidenceKind,
-    Kind,
-    Ledger,
-    Limit,
-    Place,
-    Reading,
-    Trace,
-    size,
-)
+from memfit.model import Component, Event, EventKind, Ledger, Reading
 
 SCHEMA = 1
 APPLICATION = 0x6D656D66  # "memf"
 MOST_READINGS = 200_000  # about 50 bytes each
 MOST_EVENTS = 20_000
-_PATIENCE = 5.0  # seconds to wait for another writer
+LONGEST_TEXT = 2**16  # characters of an event
+LATEST = 1e10  # seconds: 300 years
+WHOLE = 2**63  # a whole number of SQLite is below
+MOST_HOLDERS, _LONGEST_NAME = 2000, 500  # told by the run itself; characters
+_NOTHING = (0, 0)  # the identity of a file that is not there
+_EVENTS_TURN = 1000  # events of one writer, after which old ones are dropped
+PATIENCE = 5.0  # seconds to wait for another writer
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -58,8 +53,9 @@ class Recording:
     def __init__(self, path: Path, *, most_readings: int = MOST_READINGS) -> None:
         self.path = path
         self.most_readings = most_readings
+        others = open_files(path)  # of another tracker of this process
         try:
-            self._file = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE)
+            self._file = sqlite3.connect(path, isolation_level=None, timeout=PATIENCE)
             self._file.execute(f"PRAGMA application_id = {APPLICATION}")
             self._file.execute(f"PRAGMA user_version = {SCHEMA}")
             self._file.executescript(_TABLES)
@@ -69,6 +65,10 @@ class Recording:
         except sqlite3.Error as error:
             raise UsageError(f"cannot record into {path}: {error}. Choose another file") from None
         self._readings = int(self._file.execute("SELECT count(*) FROM readings").fetchone()[0])
+        self._events = 0
+        self._drop_old_events()
+        found = open_files(path)
+        self._files = {number: found[number] for number in found.keys() - others.keys()}
 
     def about(self, **facts: Any) -> None:
         """Note facts of the run: its command, PID, start and limit."""
@@ -85,8 +85,12 @@ class Recording:
             self._thin()
 
     def event(self, event: Event) -> None:
-        """Keep something that happened."""
-        self._insert("events", {**vars(event), "kind": event.kind.value})
+        """Keep something that happened; what a reader would refuse is cut."""
+        text = _encodable(event.text[:LONGEST_TEXT])[:LONGEST_TEXT]
+        self._insert("events", {**vars(event), "kind": event.kind.value, "text": text})
+        self._events += 1
+        if self._events >= _EVENTS_TURN:
+            self._drop_old_events()
 
     def _insert(self, table: str, row: Mapping[str, Any]) -> None:
         names, values = ", ".join(row), ", ".join(f":{name}" for name in row)
@@ -114,12 +118,28 @@ class Recording:
         return None if found is None else int(found)
 
     def told(self, holders: Mapping[str, int]) -> None:
-        """Note what the run itself says that it holds, by path."""
-        self.about(holders={**(self._fact("holders") or {}), **holders})
+        """Note what the run itself says that it holds, by path; the largest where it is many."""
+        held = {name: size for name, size in holders.items() if -WHOLE <= size < WHOLE}
+        held = {**(self._fact("holders") or {}), **{k[:_LONGEST_NAME]: v for k, v in held.items()}}
+        if len(held) > MOST_HOLDERS:
+            held = dict(sorted(held.items(), key=lambda item: -item[1])[:MOST_HOLDERS])
+        self.about(holders=held)
 
     def _fact(self, name: str) -> Any:
         row = self._file.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
         return None if row is None else json.loads(row[0])
+
+    @property
+    def intact(self) -> bool:
+        """Whether its files are open still, under the numbers that SQLite knows."""
+        return all(_identity(number) == found for number, found in self._files.items())
+
+    def abandon(self) -> None:
+        """Never touch it again: the numbers of its files may stand for others.
+
+        Even to close it would write to them, so that it stays to the end of the process.
+        """
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._file))
 
     def leave(self) -> None:
         """Write no more, while another goes on."""
@@ -142,78 +162,40 @@ class Recording:
             (self.most_readings * 3 // 4,),
         )
         self._readings = int(self._file.execute("SELECT count(*) FROM readings").fetchone()[0])
+        self._file.execute("COMMIT")
+
+    def _drop_old_events(self) -> None:
+        """Of phases the latest stay, however many a run tells and however many processes it has."""
+        self._events = 0
         self._file.execute(
             "DELETE FROM events WHERE id NOT IN (SELECT id FROM events ORDER BY id DESC LIMIT ?) "
             "AND kind = ?",
             (MOST_EVENTS, EventKind.PHASE.value),
         )
-        self._file.execute("COMMIT")
 
 
-def load(path: Path) -> Trace:
-    """Read a recording, finished or still growing."""
-    with _opened(path) as file:
-        about = {name: json.loads(value) for name, value in file.execute("SELECT * FROM about")}
-        readings = tuple(Reading(**row) for row in _rows(file, "readings"))
-        events = tuple(
-            Event(**{**row, "kind": EventKind(row["kind"])}) for row in _rows(file, "events")
-        )
-        rows = file.execute("SELECT rows FROM ledgers ORDER BY bytes DESC, id LIMIT 1").fetchone()
-    limit = about.get("limit_bytes")
-    return Trace(
-        command=tuple(about.get("command", ())),
-        pid=int(about.get("pid", 0)),
-        started=float(about.get("started", 0.0)),
-        limit=None if limit is None else Limit(bytes=limit, source=about.get("limit_source", "")),
-        readings=readings,
-        events=events,
-        peak_ledger=None if rows is None else _ledger(json.loads(rows[0])),
-        exit_code=about.get("exit_code"),
-        holders=about.get("holders", {}),
-    )
+def open_files(path: Path) -> dict[int, tuple[int, int]]:
+    """Which files this process has open of a recording: their numbers, and what they stand for."""
+    own = [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm")]
+    known = {_identity(file) for file in own} - {_NOTHING}
+    with suppress(OSError):
+        numbers = map(int, os.listdir("/proc/self/fd"))
+        return {number: file for number in numbers if (file := _identity(number)) in known}
+    return {}
 
 
-def _rows(file: sqlite3.Connection, table: str) -> Iterator[dict[str, Any]]:
-    found = file.execute(f"SELECT * FROM {table} ORDER BY id")
-    _, *names = (column[0] for column in found.description)
-    return (dict(zip(names, row, strict=True)) for _, *row in found)
-
-
-def is_recording(path: Path) -> bool:
-    """Whether a file begins as a recording does, without opening it as a database."""
+def _identity(file: Path | int) -> tuple[int, int]:
+    """Which file a path or a number stands for."""
     try:
-        with path.open("rb") as file:
-            head = file.read(72)
+        found = os.stat(file)  # noqa: PTH116  # a number too
     except OSError:
-        return False
-    return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION.to_bytes(4, "big")
+        return _NOTHING
+    return found.st_dev, found.st_ino
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A recording to read; clear words for what is none."""
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}: give a recording made by `memfit run`")
-    try:
-        with closing(
-            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)
-        ) as file:
-            application = file.execute("PRAGMA application_id").fetchone()[0]
-            version = file.execute("PRAGMA user_version").fetchone()[0]
-            if application != APPLICATION:
-                raise UsageError(f"{path} is no recording: give a file made by `memfit run`")
-            if version > SCHEMA:
-                raise UsageError(
-                    f"{path} was recorded by a newer memfit (schema {version}, known up to "
-                    f"{SCHEMA}): update memfit"
-                )
-            if file.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                raise UsageError(f"{path} is damaged: record again, or use a copy of it")
-            yield file
-    except sqlite3.Error as error:
-        raise UsageError(
-            f"{path} cannot be read as a recording: {error}. Give a file made by `memfit run`"
-        ) from None
+def _encodable(text: str) -> str:
+    """Text without halves of characters, which no file can take."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _row(ledger: Ledger, component: Component) -> dict[str, Any]:
@@ -228,33 +210,24 @@ def _row(ledger: Ledger, component: Component) -> dict[str, Any]:
     }
 
 
-def _ledger(rows: Sequence[Mapping[str, Any]]) -> Ledger:
-    return Ledger(
-        components=tuple(
-            Component(
-                name=row["name"],
-                kind=Kind(row["kind"]),
-                place=Place(row["place"]),
-                size=size(row["bytes"]),
-                reserved=None if row["reserved"] is None else size(row["reserved"]),
-                phases=(),
-                evidence=Evidence(kind=EvidenceKind.MEASURED, where=row["where"]),
-            )
-            for row in rows
-        )
-    )
-
-
 @contextmanager
 def scratch(place: Path | str | None) -> Iterator[Path]:
     """Where to record: a new file at `place`, or one that is gone afterwards."""
     if place is None:
-        with tempfile.TemporaryDirectory(prefix="memfit-") as folder:
-            yield Path(folder) / "run.db"
+        try:
+            temporary = tempfile.TemporaryDirectory(prefix="memfit-", ignore_cleanup_errors=True)
+        except OSError as error:
+            raise UsageError(f"no temporary folder can be made: {error}. Set TMPDIR") from None
+        with temporary:
+            yield Path(temporary.name) / "run.db"
         return
     path = Path(place)
-    if path.exists():
+    try:
+        there, folder = path.exists(), path.absolute().parent.is_dir()
+    except (OSError, ValueError) as error:  # too long, not permitted, with a null byte
+        raise UsageError(f"cannot record into {path}: {error}. Choose another file") from None
+    if there:
         raise UsageError(f"{path} is there already: give another file for the recording")
-    if not path.absolute().parent.is_dir():
+    if not folder:
         raise UsageError(f"cannot record into {path}: its folder does not exist. Create it")
     yield path

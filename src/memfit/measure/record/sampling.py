@@ -21,32 +21,32 @@ _BLOCK = 32 * 2**20  # a mapping that may be a buffer being filled
 class Sampler:
     """Reads one tree again and again."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
+    def __init__(self, tree: proc.Tree) -> None:
+        self.tree = tree
+        self.members: list[int] = [tree.main]
         self._exact = 0
         self._resident = 0
         self._next_exact = 0.0
         self._high_water = 0
-        self._members: list[int] = [pid]
         self._next_members = 0.0
-        self._filling = Filling(pid)
+        self._filling = Filling(tree.main)
 
     def sample(self, seconds: float, step: int | None = None) -> Reading:
         """What the tree holds now, with spikes of its main process since the last time."""
         if time.monotonic() >= self._next_exact:
             self._read_exactly()
         amount = self._now()
-        threads = sum(map(proc.threads, self._members))
-        high = proc.high_water(self.pid)
+        threads = sum(map(proc.threads, self.members))
+        high = proc.high_water(self.tree.main)
         if high > self._high_water:
-            own = proc.resident(self.pid)
+            own = proc.resident(self.tree.main)
             amount += max(0, high - max(own, self._high_water)) if self._high_water else 0
             self._high_water = high
         self._filling.look()
         return Reading(
             seconds=seconds,
             bytes=amount,
-            processes=len(self._members),
+            processes=len(self.members),
             threads=threads,
             step=step,
             filling=self._filling.filled,
@@ -57,20 +57,25 @@ class Sampler:
         """The same without spikes and threads: for a guard that looks often."""
         now = time.monotonic()
         if now >= self._next_members:
-            self._members = [self.pid, *proc.descendants(self.pid)]
+            self.members = self.tree.members()
             self._next_members = now + _MEMBERS_SECONDS
         return self._now()
 
+    def exact_bytes(self) -> int:
+        """The sum of PSS, read now."""
+        self._read_exactly()
+        return self._now()
+
     def _now(self) -> int:
-        return max(0, self._exact + sum(map(proc.resident, self._members)) - self._resident)
+        return max(0, self._exact + sum(map(proc.resident, self.members)) - self._resident)
 
     def _read_exactly(self) -> None:
         started = time.monotonic()
-        self._members = [self.pid, *proc.descendants(self.pid)]
-        exact = proc.tree_memory(self.pid).pss
+        self.members = self.tree.members()
+        exact = self.tree.memory().pss
         if exact:
             self._exact = exact
-            self._resident = sum(map(proc.resident, self._members))
+            self._resident = sum(map(proc.resident, self.members))
         took = time.monotonic() - started
         self._next_exact = time.monotonic() + max(_LEAST_SECONDS, _SHARE * took)
 

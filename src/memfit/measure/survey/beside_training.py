@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.proc import PeakMeter
+from memfit.measure.survey.run_processes import read_others, read_workers
 from memfit.model import Readings, WorkerReading
 from memfit.model.busy_clock import BusyClock
 from memfit.model.training import Beside
@@ -33,6 +34,7 @@ def with_beside(readings: Readings, beside: Beside, scratch: Path) -> Readings:
         found["workers"] = workers
     elif beside.make_env is not None:
         found["env_each"] = cost_of_one(beside.make_env)
+    found["others"] = read_others(beside.workers)
     if beside.evaluate is not None:
         found["evaluate_bytes"] = _growth(beside.evaluate)
     if beside.save is not None:  # the replay buffer apart
@@ -44,17 +46,16 @@ def with_beside(readings: Readings, beside: Beside, scratch: Path) -> Readings:
 
 def cost_of_one(make: Callable[[], object]) -> int:
     """What one more env adds to the process: some are built, reset and kept while it is read."""
-    meter = PeakMeter()
     kept: list[Any] = []
     clock = BusyClock()
     try:
         kept.append(make())  # the first may load what all of them share
-        before = meter.now()
+        before = proc.tree_memory(os.getpid())
         while len(kept) <= _ENVS and not _seen_enough(len(kept), clock):
             kept.append(make())
     except Exception:  # noqa: BLE001 - an env that can be built only once costs what it costs
         return 0
-    return max(0, (meter.now() - before) // (len(kept) - 1))
+    return _added(before) // (len(kept) - 1)
 
 
 def _seen_enough(envs: int, clock: BusyClock) -> bool:
@@ -62,17 +63,6 @@ def _seen_enough(envs: int, clock: BusyClock) -> bool:
     if envs <= _FEW_ENVS:
         return envs > 1 and clock.busy() > _ENV_SECONDS
     return clock.seconds() > _ENV_SECONDS
-
-
-def read_workers(workers: Sequence[int]) -> WorkerReading:
-    """The private memory of one worker, and what the helpers of their start method hold."""
-    private = [r.private_dirty for p in workers if (r := proc.rollup(p)) is not None]
-    helpers = 0
-    for pid in proc.descendants(os.getpid()):
-        if pid not in workers and (reading := proc.rollup(pid)) is not None:
-            helpers += reading.pss_anon
-    each = sum(private) // len(private) if private else 0
-    return WorkerReading(started=len(private), each_bytes=each, shared_bytes=helpers)
 
 
 def _shared_by_envs(workers: WorkerReading, envs: int, make: Callable[[], object]) -> WorkerReading:
@@ -85,11 +75,23 @@ def _shared_by_envs(workers: WorkerReading, envs: int, make: Callable[[], object
 
 def _growth(evaluate: Callable[[int, float], None]) -> int:
     """What the evaluation env grows by when it is reset and stepped a little."""
-    meter = PeakMeter()
-    before = meter.now()
+    before = proc.tree_memory(os.getpid())
     evaluate(_EVALUATED_STEPS, _ENV_SECONDS)
     gc.collect()
-    return max(0, meter.now() - before)
+    return _added(before)
+
+
+def _added(before: proc.TreeMemory) -> int:
+    """What this process, and those below it, have taken since then.
+
+    While someone looks at a fork that has ended, its part of the pages that it shared stays away,
+    and then comes back to PSS. RSS does not know of that, and is enough where there are no other
+    processes than before.
+    """
+    now = proc.tree_memory(os.getpid())
+    if now.main is None or before.main is None or now.processes != before.processes:
+        return max(0, now.alone - before.alone)
+    return max(0, now.main.rss - before.main.rss)
 
 
 def _pickled_copies(scratch: Path) -> int:

@@ -32,10 +32,12 @@ _MARKERS = {1_000_007: FORWARD_DONE, 1_000_009: WORK_DONE}
 _MARKER_BYTES = {word: size for size, word in _MARKERS.items()}
 _FRAMES = 4  # of the calling Python code: enough to tell one line of a run's own work from another
 _AHEAD, _ALIKE = 12, 4  # how far two recordings may drift apart, and how many then agree again
+_MOST_LOST = (
+    200  # times that they do not, after which one line's allocations are told apart no more
+)
 EARLIER = -1  # the block of a release whose allocation came before the recording
-# Small objects that live for a few events only are taken from and given back to the same few
-# places. In long recordings those with the shortest lives are left out, up to so many events each.
-MOST_EVENTS = 20_000
+# Small objects that live for a few events only are mostly taken from and given back to the same few
+# places. In long recordings of a rollout's step those with the shortest lives are left out.
 _SMALL_BYTES = 1024
 _SHORT_LIVES = (4, 16, 64, 256, 1024)
 
@@ -65,7 +67,7 @@ def mark(word: str) -> None:
         torch.empty(_MARKER_BYTES[word], dtype=torch.uint8)
 
 
-def record_twice(work: Callable[[], object], most: int = MOST_EVENTS) -> list[AllocationEvent]:
+def record_twice(work: Callable[[], object], most: int | None = None) -> list[AllocationEvent]:
     """Do a piece of work twice, after a first time unseen, and return what both allocate, in order.
 
     The first time at some size builds what is kept for that size. What the work returns is held
@@ -84,7 +86,8 @@ def record_twice(work: Callable[[], object], most: int = MOST_EVENTS) -> list[Al
     middle = next(i for i, event in enumerate(events) if event.marker == WORK_DONE)
     gone = {event.block for event in events[:middle] if event.free}
     left = [event for event in events[:middle] if event.block not in gone]
-    return thinned(left + events[middle:], most)
+    events = left + events[middle:]
+    return events if most is None else thinned(events, most)
 
 
 def record(step: Callable[[], object]) -> list[AllocationEvent]:
@@ -170,41 +173,22 @@ class Sequences:
     large_batch: int
 
     @cached_property
-    def per_unit(self) -> dict[int, tuple[int, int]]:
-        """For each block of the larger recording: its growth, over so many units of batch.
+    def grown(self) -> dict[int, int]:
+        """By how much each block of the larger recording is larger than in the smaller one.
 
         Kernels may work differently at the two sizes; a block that only one of them asks for is
-        taken as it is.
+        not in it, and taken as it is.
         """
-        span = self.large_batch - self.small_batch
         times = self.large_batch / max(1, self.small_batch)
-        pairs = _matched(self.small, self.large, times)
-        return {b.block: (b.bytes - a.bytes, span) for a, b in pairs}
+        return {b.block: b.bytes - a.bytes for a, b in _matched(self.small, self.large, times)}
 
     @property
     def matched_share(self) -> float:
         """The share of the larger recording's bytes whose growth is known."""
         asked = _allocations(self.large)
         total = sum(e.bytes for e in asked)
-        known = sum(e.bytes for e in asked if e.block in self.per_unit)
+        known = sum(e.bytes for e in asked if e.block in self.grown)
         return known / total if total else 1.0
-
-    def at(self, batch: int) -> list[AllocationEvent]:
-        """The sequence for another batch size, each block on its own straight line."""
-        more = batch - self.large_batch
-        if not more or self.large_batch == self.small_batch:
-            return self.large
-        grown = {
-            block: more_bytes * more // span
-            for block, (more_bytes, span) in self.per_unit.items()
-            if more_bytes
-        }
-        return [
-            event._replace(bytes=max(1, event.bytes + grown[event.block]))
-            if event.block in grown and not event.marker
-            else event
-            for event in self.large
-        ]
 
 
 def _allocations(events: Iterable[AllocationEvent]) -> list[AllocationEvent]:
@@ -243,12 +227,16 @@ def _in_step(
         return all(a.bytes <= b.bytes <= times * a.bytes for a, b in pairs)
 
     skips = sorted(product(range(_AHEAD), repeat=2), key=sum)[1:]
-    i = j = 0
+    i = j = lost = 0
     while i < len(small) and j < len(large):
         if alike(i, j, 1):
             yield small[i], large[j]
             i, j = i + 1, j + 1
+        elif lost > _MOST_LOST:
+            i, j = i + 1, j + 1
         else:
             found = (skip for skip in skips if alike(i + skip[0], j + skip[1], _ALIKE))
-            skip, step = next(found, (1, 1))
+            ahead = next(found, None)
+            lost += ahead is None
+            skip, step = ahead or (1, 1)
             i, j = i + skip, j + step

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memfit.measure.kernel.proc import PeakMeter
-from memfit.measure.survey.beside_training import read_workers
+from memfit.measure.survey.run_processes import read_others, read_workers
 from memfit.model.training import Driven, Work, no_mark
 
 # A rehearsal begins no iteration after half of this, and no minibatch after all of it: peaks have
@@ -61,7 +61,8 @@ class Rehearsal:
             iteration += 1
         self._beside(peaks)
         workers = self.training.beside().workers
-        others = read_workers(workers).started_bytes if workers else 0
+        others = sum(group.private_bytes for group in read_others(workers))
+        others += read_workers(workers).started_bytes if workers else 0
         return {phase: peak - others for phase, peak in peaks.items()}
 
     def _beside(self, peaks: dict[str, int]) -> None:

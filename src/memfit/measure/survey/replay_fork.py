@@ -15,9 +15,12 @@ import mmap
 import os
 import pickle
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, BinaryIO
 
-from memfit.measure.survey.malloc_replay import HeapGrowth, Malloc, Step, StepNumbers, replay_often
+from memfit.measure.survey.malloc import Malloc
+from memfit.measure.survey.malloc_replay import HeapGrowth, replay_often
+from memfit.measure.survey.replay_steps import Run, RunNumbers
 
 Block = tuple[int, int]  # an address and a number of bytes
 
@@ -52,11 +55,12 @@ class ReplayFork:
         self._told = os.fdopen(told_writer, "wb")
         self._found = os.fdopen(found_reader, "rb")
 
-    def replay(self, steps: Iterable[Step], seeds: int) -> dict[str, HeapGrowth]:
+    def replay(self, run: Run, seeds: int) -> dict[str, HeapGrowth]:
         """Growth at each moment, over so many draws."""
-        told = StepNumbers.of(steps)
-        pickle.dump((told.numbers.nbytes, told.blocks, told.moments, seeds), self._told)
-        self._told.write(told.numbers)
+        told = RunNumbers.of(run)
+        tables = memoryview(told.tables)
+        pickle.dump((tables.nbytes, replace(told, tables=b""), seeds), self._told)
+        self._told.write(tables)
         self._told.flush()
         growth: dict[str, HeapGrowth] = pickle.load(self._found)
         return growth
@@ -69,12 +73,11 @@ class ReplayFork:
 
     def _serve(self, told: BinaryIO, found: BinaryIO) -> None:
         while told.peek(1):  # type: ignore[attr-defined]
-            size, blocks, moments, seeds = pickle.load(told)
-            room = memoryview(mmap.mmap(-1, size))  # malloc is to stay as it is
+            size, run, seeds = pickle.load(told)
+            room = memoryview(mmap.mmap(-1, max(1, size)))[:size]  # malloc is to stay as it is
             if told.readinto(room) < size:  # type: ignore[attr-defined]
                 return  # whoever tells it has ended
-            steps = StepNumbers(numbers=room.cast("q"), blocks=blocks, moments=moments)
-            pickle.dump(replay_often(steps, seeds), found)
+            pickle.dump(replay_often(replace(run, tables=room.cast("q")), range(seeds)), found)
             found.flush()
 
 

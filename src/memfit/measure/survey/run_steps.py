@@ -1,169 +1,90 @@
-"""The allocations and releases of a whole run of rollouts and updates, in their order.
-
-A script's local variables keep a step's tensors alive until the next step replaces them. So each
-piece of work is recorded twice, and the second time shows where the first one's leavings go;
-repeated, it is the run.
-"""
+"""The allocations and releases of a whole run of rollouts and updates, in their order."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from memfit.measure.survey.malloc_replay import Alloc, Free, IterationEnd, Moment, Step
-from memfit.measure.survey.recorded_allocations import WORK_DONE, AllocationEvent
+from memfit.measure.survey.cycle import Cycle
+from memfit.measure.survey.replay_steps import (
+    Alloc,
+    Free,
+    FreeKept,
+    Moment,
+    Play,
+    Run,
+    Step,
+)
 from memfit.model.phase import phase_of
-from memfit.model.training import FORWARD_DONE, HeldArray, Sizes
+from memfit.model.training import HeldArray, Sizes
 
 # More steps of a rollout, or blocks of an array, than this are replayed as fewer, larger ones.
 MOST_STEPS = 128
 ALWAYS_MAPPED = 32 * 2**20  # glibc gives blocks of this size a mapping of their own, ever
 
 
-@dataclass(frozen=True)
-class Act:
-    """One thing a cycle does: allocate a block, release one, or note what it is about.
-
-    `old` says that the released block is the one that the cycle before left under that name.
-    """
-
-    block: int
-    bytes: int = 0
-    free: bool = False
-    old: bool = False
-    note: str = ""
-    aligned: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cycle:
-    """Work that repeats; `left` are the blocks alive at its end, `kept` those never released."""
-
-    acts: Sequence[Act]
-    left: tuple[int, ...]
-    kept: tuple[int, ...]
-    kept_bytes: int
-
-    @classmethod
-    def of(cls, events: Sequence[AllocationEvent]) -> Cycle:
-        """The second of two recorded pieces of work, each of which ends with a mark."""
-        first, second = _halves(events)
-        before = _left(first)
-        after = _left(second)
-        successor = _match(before, after)
-        acts: list[Act] = []
-        released: set[int] = set()
-        for event in second:
-            if event.marker:
-                acts.append(Act(event.block, note=event.marker))
-            elif not event.free:
-                acts.append(Act(event.block, bytes=event.bytes, aligned=event.aligned))
-            elif event.block in successor:
-                released.add(successor[event.block])
-                acts.append(Act(successor[event.block], free=True, old=True))
-            elif event.block >= 0 and event.block not in before:
-                acts.append(Act(event.block, free=True))
-        kept = [block for block in after if block not in released]
-        return cls(
-            acts=tuple(acts),
-            left=tuple(after),
-            kept=tuple(kept),
-            kept_bytes=sum(after[block].bytes for block in kept),
-        )
-
-
-def _halves(
-    events: Sequence[AllocationEvent],
-) -> tuple[list[AllocationEvent], list[AllocationEvent]]:
-    """What lies before the first mark and between it and the last; marks are no memory."""
-    marks = {e.block for e in events if e.marker}
-    ends = [i for i, e in enumerate(events) if e.marker == WORK_DONE]
-    kept = [
-        (i, e)
-        for i, e in enumerate(events)
-        if e.block not in marks or (not e.free and e.marker != WORK_DONE)
-    ]
-    middle, end = ends[0], ends[-1]
-    first = [e for i, e in kept if i < middle]
-    second = [e for i, e in kept if middle < i < end]
-    return first, second
-
-
-def _left(events: Iterable[AllocationEvent]) -> dict[int, AllocationEvent]:
-    """The blocks that are alive at the end, in the order in which they were made."""
-    alive: dict[int, AllocationEvent] = {}
-    for event in events:
-        if event.free:
-            alive.pop(event.block, None)
-        elif not event.marker:
-            alive[event.block] = event
-    return alive
-
-
-def _match(before: dict[int, AllocationEvent], after: dict[int, AllocationEvent]) -> dict[int, int]:
-    """For each block that the first left, the one that the second left in its stead."""
-    by_kind: defaultdict[object, list[int]] = defaultdict(list)
-    for block, event in reversed(after.items()):
-        by_kind[event.where, event.bytes].append(block)
-    found: dict[int, int] = {}
-    for block, event in before.items():
-        if peers := by_kind[event.where, event.bytes]:
-            found[block] = peers.pop()
-    return found
-
-
-def live_peak(cycle: Cycle) -> int:
-    """The most bytes that repeating work has alive at once, without what it keeps for good."""
-    sizes = {act.block: act.bytes for act in cycle.acts if not act.free and not act.note}
-    loose = set(cycle.left) - set(cycle.kept)
-    live = peak = sum(sizes[block] for block in loose)
-    for act in cycle.acts:
-        if act.free:
-            live -= sizes[act.block]
-        elif not act.note:
-            live += act.bytes
-            peak = max(peak, live)
-    return peak
-
-
 def run_steps(
-    *, sizes: Sizes, update: Cycle, rollout: Cycle | None, iterations: int
-) -> Iterator[Step]:
-    """The whole run, up to so many iterations."""
-    run = _Run(sizes.arrays, update)
-    yield from run.replace_first()
-    yield Moment("rollout" if sizes.collects else sizes.moment)
-    yield from run.renew("build", 0)
-    for iteration in range(iterations):
-        if sizes.collects:
-            yield Moment("rollout")
-        yield from run.renew("rollout", iteration)
-        if rollout is not None:
-            yield from run.collect(rollout, sizes.telling_steps, iteration)
-        yield from run.copy(iteration)
-        yield Moment(sizes.moment)
-        yield from run.renew("update", iteration)
-        yield from run.learn(iteration, iteration - 1 if sizes.keeps_last_graph else None)
-        if not sizes.keeps_last_graph:
-            yield from run.drop_graph(iteration)
-        yield IterationEnd()
-    if sizes.collects:
-        yield Moment("rollout")
+    *,
+    sizes: Sizes,
+    update: Cycle,
+    rollout: Cycle | None,
+    iterations: int,
+    rest: Cycle | None = None,
+) -> Run:
+    """The whole run, up to so many iterations; `rest` is the update with fewer samples.
+
+    Of everything at most two generations are alive at once, so that names are taken in turn.
+    """
+    run = _Run(sizes, update, rest, rollout)
+    return Run(
+        first=(*run.begin(), *run.iteration(0)),
+        odd=tuple(run.iteration(1)),
+        even=tuple(run.iteration(0)),
+        last=(Moment("rollout"),) if sizes.collects else (),
+        iterations=iterations,
+    )
 
 
 class _Run:
-    """Remembers, while a run is replayed, which blocks are alive under which name."""
+    """Remembers, while a run is told, which arrays are alive under which name.
 
-    def __init__(self, arrays: Sequence[HeldArray], update: Cycle) -> None:
-        self.arrays = arrays
+    `turn` is 0 and 1 for one iteration and the next.
+    """
+
+    def __init__(
+        self, sizes: Sizes, update: Cycle, rest: Cycle | None, rollout: Cycle | None
+    ) -> None:
+        self.sizes = sizes
+        self.arrays = sizes.arrays
         self.update = update
+        self.rest = rest
+        self.steps = max(1, min(sizes.telling_steps, MOST_STEPS))
+        if rollout is not None and rollout.kept:
+            rollout = rollout.scaled(sizes.telling_steps, self.steps)
+        self.rollout = rollout
         self.held: dict[str, list[object]] = {}
-        self.graphs: dict[int, list[object]] = {}
-        self.left: dict[int, object] = {}
-        self.acted: dict[int, object] = {}
+        self.acted: object = "nothing"  # the name of the rollout's last step
 
-    def renew(self, phase: str, iteration: int) -> Iterator[Step]:
+    def begin(self) -> Iterator[Step]:
+        """What comes before the first iteration."""
+        yield from self.replace_first()
+        yield Moment("rollout" if self.sizes.collects else self.sizes.moment)
+        yield from self.renew("build", 0)
+
+    def iteration(self, turn: int) -> Iterator[Step]:
+        sizes = self.sizes
+        if sizes.collects:
+            yield Moment("rollout")
+        yield from self.renew("rollout", turn)
+        if self.rollout is not None:
+            yield from self.collect(self.rollout, turn)
+        yield from self.copy(turn)
+        yield Moment(sizes.moment)
+        yield from self.renew("update", turn)
+        yield from self.learn(turn)
+        if not sizes.keeps_last_graph:
+            yield from self.drop_graph(turn)
+
+    def renew(self, phase: str, turn: int) -> Iterator[Step]:
         """Every array whose life begins in this phase: a new one comes, the old one goes.
 
         A large new one is zeroed by the kernel and costs nothing yet while the old one is there;
@@ -176,7 +97,7 @@ class _Run:
             large = array.bytes // array.pieces >= ALWAYS_MAPPED and phase != "update"
             if large:
                 yield from map(Free, old)
-            yield from self._allocate(array, iteration, "rows")
+            yield from self._allocate(array, turn, "rows")
             if not large:
                 yield from map(Free, old)
 
@@ -190,63 +111,46 @@ class _Run:
                 yield Alloc(("first", array.name), array.bytes // array.pieces)
                 yield Free(("first", array.name))
 
-    def copy(self, iteration: int) -> Iterator[Step]:
+    def copy(self, turn: int) -> Iterator[Step]:
         """Arrays that are copied as a whole, one after the other."""
         for array in self.arrays:
             if array.copied_in:
                 yield Moment(array.copied_in)
                 old = self.held.pop(array.name)
-                yield from self._allocate(array, iteration, "copy")
+                yield from self._allocate(array, turn, "copy")
                 yield from map(Free, old)
 
-    def _allocate(self, array: HeldArray, iteration: int, what: str) -> Iterator[Step]:
+    def _allocate(self, array: HeldArray, turn: int, what: str) -> Iterator[Step]:
         pieces = min(array.pieces, MOST_STEPS)
-        names: list[object] = [(what, array.name, iteration, piece) for piece in range(pieces)]
+        names: list[object] = [(what, array.name, turn, piece) for piece in range(pieces)]
         self.held[array.name] = names
         for name in names:
             yield Alloc(name, array.bytes // pieces)
 
-    def collect(self, rollout: Cycle, steps: int, iteration: int) -> Iterator[Step]:
+    def collect(self, rollout: Cycle, turn: int) -> Iterator[Step]:
         """Steps of the rollout; what each keeps stays with the iteration's graph."""
-        times = max(1, min(steps, MOST_STEPS))
-        larger = (steps, times) if rollout.kept else (1, 1)
-        graph = self.graphs[iteration] = []
-        for step in range(times):
-            yield from self._repeat(rollout, ("rollout", iteration, step), self.acted, larger)
-            graph.extend(self.acted.pop(block) for block in rollout.kept)
+        for step in range(self.steps):
+            name = ("rollout", turn, step)
+            yield Play(rollout, name, self.acted, slice(None))
+            self.acted = name
 
-    def learn(self, iteration: int, last: int | None) -> Iterator[Step]:
-        """One update; the last iteration's graph goes when the new forward is done."""
-        yield from self._repeat(self.update, ("update", iteration), self.left, (1, 1), last)
+    def learn(self, turn: int) -> Iterator[Step]:
+        """One update; a last iteration's graph that is kept goes when the new forward is done."""
+        before = 1 - turn
+        turn = 0 if self.rest else turn
+        name, old = ("update", turn), ("update", 1 - turn)
+        done = self.update.forward if self.sizes.keeps_last_graph else None
+        yield Play(self.update, name, old, slice(None, done))
+        if self.sizes.keeps_last_graph:
+            yield from self.drop_graph(before)
+        if done is not None:
+            yield Play(self.update, name, old, slice(done, None))
+        yield FreeKept(self.update, old)  # what this one did not release in its own place
+        if self.rest is not None:
+            yield Play(self.rest, old, name, slice(None))
+            yield FreeKept(self.update, name)
 
-    def drop_graph(self, iteration: int) -> Iterator[Step]:
-        for name in self.graphs.pop(iteration, []):
-            yield Free(name)
-
-    def _repeat(
-        self,
-        cycle: Cycle,
-        name: tuple[object, ...],
-        left: dict[int, object],
-        larger: tuple[int, int],
-        last_graph: int | None = None,
-    ) -> Iterator[Step]:
-        """A cycle under a name of its own; `left` is what the last one left, and then this one."""
-        now: dict[int, object] = {}
-        times, over = larger
-        for act in cycle.acts:
-            if act.note == FORWARD_DONE:
-                if last_graph is not None:
-                    yield from self.drop_graph(last_graph)
-            elif not act.free:
-                now[act.block] = (*name, act.block)
-                yield Alloc(now[act.block], act.bytes * times // over, aligned=act.aligned)
-            elif act.old:
-                if act.block in left:
-                    yield Free(left.pop(act.block))
-            else:
-                yield Free(now.pop(act.block))
-        for old in left.values():  # what this cycle did not release in its own place
-            yield Free(old)
-        left.clear()
-        left.update(now)
+    def drop_graph(self, turn: int) -> Iterator[Step]:
+        if self.rollout is not None:
+            for step in range(self.steps):
+                yield FreeKept(self.rollout, ("rollout", turn, step))

@@ -15,10 +15,13 @@ from functools import partial
 from memfit.errors import Unsupported
 from memfit.measure.kernel.proc import PeakMeter
 from memfit.measure.survey import recorded_allocations
-from memfit.measure.survey.malloc_replay import SEEDS, HeapGrowth, Malloc
+from memfit.measure.survey.cycle import Cycle, GrowingCycle
+from memfit.measure.survey.filling_sizes import FEW_SEEDS, replayed_where_filled
+from memfit.measure.survey.malloc import Malloc
+from memfit.measure.survey.malloc_replay import HeapGrowth
 from memfit.measure.survey.recorded_allocations import Sequences, no_garbage, record_twice
 from memfit.measure.survey.replay_fork import ReplayFork, blocks_of
-from memfit.measure.survey.run_steps import Cycle, live_peak, run_steps
+from memfit.measure.survey.run_steps import run_steps
 from memfit.measure.survey.saved_activations import saved_activations
 from memfit.model import NO_SLOPE, Readings, Slope
 from memfit.model.training import Driven, Sizes, Work, no_mark
@@ -30,8 +33,10 @@ LEAST_SAMPLES, SMALL_SAMPLES = 16, 512
 WARM_SAMPLES = 16
 # What comes and goes in a run is replayed so often, or as often as so many events allow; all steps
 # of a rollout together have so many.
-MOST_ITERATIONS = 12
-MOST_EVENTS, MOST_ROLLOUT_EVENTS = 100_000, 40_000
+LEAST_ITERATIONS, MOST_ITERATIONS = 3, 12
+MOST_EVENTS, MOST_ROLLOUT_EVENTS = 400_000, 40_000
+SEEDS = 4  # draws; fewer where all of them would have more events than this
+MOST_DRAWN_EVENTS = 2_000_000
 # A long rollout whose graphs are kept evens out by itself what chance does in a short one.
 LONG_ROLLOUT, LONG_SEEDS = 16, 2
 ASSUMED_SAMPLE_BYTES = 2**20  # where nothing at all can be traced
@@ -57,7 +62,7 @@ class Surveyor:
         self.meter = PeakMeter()
         self.malloc = Malloc()
         self.readings = Readings(stopped=stopped, warm=0, unit=1)
-        self.recorded: dict[str, Sequences] = {}
+        self.recorded: dict[str, GrowingCycle] = {}
 
     def run(self) -> Readings:
         """All stages."""
@@ -117,11 +122,11 @@ class Surveyor:
             rollouts = self.recorded["rollout"] = self._recorded_rollouts(full.collected, traced)
             if full.records_gradients:
                 low, high = full.collected, 2 * full.collected
-                kept = [Cycle.of(rollouts.at(n)).kept_bytes for n in (low, high)]
+                kept = [rollouts.at(n).kept_bytes for n in (low, high)]
                 graph = Slope.through(low, high, *kept)
-        padding = training.padding(updates.large_batch, full.width)
+        padding = training.padding(updates.batch, full.width)
         ends = (full.width, 2 * full.width)
-        live = [live_peak(Cycle.of(updates.at(round(n * padding)))) for n in ends]
+        live = [updates.at(round(n * padding)).live_peak for n in ends]
         self.readings = replace(
             self.readings,
             activations=traced,
@@ -145,15 +150,16 @@ class Surveyor:
     def _sample_bytes(self, width: int) -> int:
         """What one sample of an update holds, from an update of two."""
         probe = min(width, 2)
-        return live_peak(Cycle.of(self._recorded_update(probe))) // probe
+        return Cycle.of(self._recorded_update(probe)).live_peak // probe
 
-    def _recorded_updates(self, small: int, large: int) -> Sequences:
-        return Sequences(
+    def _recorded_updates(self, small: int, large: int) -> GrowingCycle:
+        sequences = Sequences(
             small=self._recorded_update(small),
             large=self._recorded_update(large),
             small_batch=self.training.samples_of(self._work(small)),
             large_batch=self.training.samples_of(self._work(large)),
         )
+        return GrowingCycle(sequences)
 
     def _work(self, samples: int) -> Work:
         return Work(batch=samples, knobs=self.knobs)
@@ -163,44 +169,61 @@ class Surveyor:
         self.training.collect(work)
         return record_twice(partial(self.training.update, work, recorded_allocations.mark))
 
-    def _recorded_rollouts(self, samples: int, traced: Slope | None) -> Sequences:
+    def _recorded_rollouts(self, samples: int, traced: Slope | None) -> GrowingCycle:
         small, large = self._recorded_sizes(samples, traced)
         step, most = self.training.rollout_step, MOST_ROLLOUT_EVENTS // self._full.telling_steps
         first, second = (record_twice(partial(step, n), most) for n in (small, large))
-        return Sequences(small=first, large=second, small_batch=small, large_batch=large)
+        return GrowingCycle(
+            Sequences(small=first, large=second, small_batch=small, large_batch=large)
+        )
 
     def _replay(self, fork: ReplayFork) -> None:
         full, larger = self._full, self.training.sizes(self.larger)
         short = full.steps <= LONG_ROLLOUT or not full.records_gradients
         one = self._replayed(fork, full, SEEDS if short else LONG_SEEDS)
-        two = self._replayed(fork, larger, SEEDS // 2 if short else LONG_SEEDS)
+        two = self._replayed(fork, larger, FEW_SEEDS)
         growth, spread = {}, {}
         for moment in one:
             likely = one[moment].likely
             growth[moment] = Slope.through(full.unit, larger.unit, likely, two[moment].likely)
             spread[moment] = one[moment].most - likely
         self.readings = replace(self.readings, growth=growth, growth_spread=spread)
+        further = replayed_where_filled(
+            partial(self._replayed_far, fork),
+            knobs=self.knobs,
+            larger=self.larger,
+            warm=self.readings.warm,
+            growth=(_likely(one), _likely(two)),
+        )
+        self.readings = replace(self.readings, further=tuple(further))
+
+    def _replayed_far(self, fork: ReplayFork, knobs: Mapping[str, int]) -> dict[str, int]:
+        """Growth at another size, from few draws."""
+        return _likely(self._replayed(fork, self.training.sizes(knobs), FEW_SEEDS))
 
     def _replayed(self, fork: ReplayFork, sizes: Sizes, seeds: int) -> dict[str, HeapGrowth]:
         updates, rollouts = self.recorded["update"], self.recorded.get("rollout")
-        padding = self.training.padding(updates.large_batch, sizes.width)
-        width = round(sizes.width * padding)
-        update = Cycle.of(updates.at(width))
-        rollout = Cycle.of(rollouts.at(sizes.collected)) if rollouts else None
-        events = len(update.acts) + (sizes.telling_steps * len(rollout.acts) if rollout else 0)
-        steps = run_steps(
+        padding = self.training.padding(updates.batch, sizes.width)
+        update = updates.at(round(sizes.width * padding))
+        rest = updates.at(round(sizes.rest * padding)) if sizes.rest else None
+        rollout = rollouts.at(sizes.collected) if rollouts else None
+        events = len(update.kinds) * (2 if rest else 1)
+        events += sizes.telling_steps * len(rollout.kinds) if rollout else 0
+        run = run_steps(
             sizes=sizes,
             update=update,
+            rest=rest,
             rollout=rollout,
             iterations=self._iterations(sizes, events),
         )
+        fewer = max(1, MOST_DRAWN_EVENTS // max(1, events * run.iterations))
         with no_garbage():
-            return fork.replay(steps, seeds)
+            return fork.replay(run, min(seeds, fewer))
 
     def _iterations(self, sizes: Sizes, events: int) -> int:
         """How many iterations to replay: not more than the run has."""
         most = min(MOST_ITERATIONS, sizes.iterations or MOST_ITERATIONS)
-        return max(2, min(most, MOST_EVENTS // max(1, events)))
+        return max(LEAST_ITERATIONS, min(most, MOST_EVENTS // max(1, events)))
 
     def _assume(self, error: Exception) -> None:
         """Where a small update cannot be run: twice what the networks save for backward."""
@@ -221,3 +244,7 @@ class Surveyor:
             assumed=True,
             notes=(*found.notes, note),
         )
+
+
+def _likely(growth: Mapping[str, HeapGrowth]) -> dict[str, int]:
+    return {moment: found.likely for moment, found in growth.items()}

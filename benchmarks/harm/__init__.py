@@ -1,0 +1,1 @@
+"""Harm that memfit does to a training when things go wrong around it, counted."""
