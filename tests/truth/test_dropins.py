@@ -12,6 +12,7 @@ import torch
 from gymnasium import spaces
 
 from memfit.dropins import Window, WindowReplayBuffer, WindowRolloutBuffer
+from memfit.dropins.windows.compressed import CACHE_BYTES
 from memfit.formulas.dropin_arrays import window_replay, window_rollout
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(120)]
@@ -139,7 +140,7 @@ def test_the_kernel_counts_what_the_formula_says() -> None:
 
 
 COMPRESSED = """
-import json, sys
+import ctypes, json, sys
 import numpy as np
 from gymnasium import spaces
 from memfit.dropins import WindowReplayBuffer
@@ -167,6 +168,9 @@ def fill(steps):
     return buffer
 
 fill(700).close()
+# Of what was freed, malloc gives back now more and now less: all of it, so that no part of what
+# the second buffer takes is already there.
+ctypes.CDLL(None).malloc_trim(0)
 before = resident()
 buffer = fill(6000)
 print(json.dumps({"grown": resident() - before, "held": buffer.observation_nbytes}))
@@ -179,5 +183,6 @@ def test_compressed_blocks_leave_no_holes_between_them(name: str) -> None:
         [sys.executable, "-c", COMPRESSED, name], capture_output=True, text=True, check=True
     )
     found = json.loads(done.stdout)
-    # Opened blocks, minibatches, and what the allocator keeps.
-    assert found["grown"] <= found["held"] + (6 << 20), found
+    minibatches = 2 * 64 * 4 * 84 * 84
+    slack = 2 << 20  # pages that the allocator keeps
+    assert found["grown"] <= found["held"] + CACHE_BYTES + minibatches + slack, found
