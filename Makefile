@@ -47,14 +47,23 @@ test: install  ## everything that CI runs first, and how long each part took
 	echo "$$times" | tr '|' '\n'; \
 	test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
 
+# Many tests compare with what the kernel says of real processes, on machines that others share. What
+# fails is run once more with nothing beside it: what fails twice has failed, and both runs are shown.
+define tested
+	$(1)/bin/python -m pytest -m '$(2)' $(3) $(PYTEST_ARGS) || { test $$? -eq 1 || exit 1; \
+	echo 'What failed is run once more, alone:'; \
+	$(1)/bin/python -m pytest -m '$(2)' -v --last-failed --last-failed-no-failures none $(PYTEST_ARGS); }
+endef
+TWO_AT_A_TIME := -n 2 --dist loadfile
+
 test-parallel: install  ## tests that may run two at a time
-	$(BIN)/python -m pytest -m 'not slow and not alone' -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(call tested,$(VENV),not slow and not alone,$(TWO_AT_A_TIME))
 
 test-alone: install  ## tests that plan within limits of time
-	$(BIN)/python -m pytest -m 'alone and not slow' $(PYTEST_ARGS)
+	$(call tested,$(VENV),alone and not slow)
 
 test-slow: install  ## whole programs of the reference systems, which make test leaves out
-	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	$(call tested,$(VENV),slow)
 
 test-harm: install  ## faults around trainings, explanations, fuzzing: nothing may come to harm (an hour)
 	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt jax
@@ -73,7 +82,7 @@ test-pythons: $(addprefix test-python-,$(HERE))  ## what needs no torch, on othe
 	@echo "ran on: $(or $(HERE),no other Python than $(PYTHON), since none of $(PYTHONS) is here)"
 
 test-python-%: $(VENV)-%/.installed
-	$(VENV)-$*/bin/python -m pytest -m 'not slow and not truth and not alone' -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(call tested,$(VENV)-$*,not slow and not truth and not alone,$(TWO_AT_A_TIME))
 
 .PRECIOUS: $(VENV)-%/.installed
 $(VENV)-%/.installed: pyproject.toml
