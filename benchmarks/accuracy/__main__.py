@@ -19,7 +19,8 @@ from benchmarks.accuracy.draw import draw
 from benchmarks.accuracy.isolation import private_libraries
 from benchmarks.accuracy.store import Store
 
-STAGES = ("truth", "plan", "quick", "probe", "baselines", "table", "calibrate")
+STAGES = ("truth", "plan", "quick", "busy", "probe", "baselines", "table", "calibrate")
+EVERY = 5  # of the cases, one in so many is planned beside busy processes too
 
 
 def parse_args() -> argparse.Namespace:
@@ -50,6 +51,8 @@ def stage_function(
         return lambda case: truth.measure(case, prefix)
     if stage == "baselines":
         return baselines.measure
+    if stage == "busy":
+        return plan.predict_busy
     option = "" if stage == "plan" else f"--{stage}"
     return lambda case: plan.predict(case, option)
 
@@ -101,6 +104,8 @@ def main() -> int:
         return 0
     store = Store(f"draw{args.draw}-{args.stage}" if drawn else args.stage)
     cases = draw(args.draw, args.runs) if drawn else select(args.only, args.slice == "small")
+    if args.stage == "busy":
+        cases = cases[::EVERY]
     known = store.current(cases)
     todo = [case for case in cases if args.again or case.name not in known]
     say(f"{args.stage}: {len(todo)} of {len(cases)} cases to run")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,25 @@ def predict(case: Case, option: str) -> dict[str, Any]:
         "exit_code": done.exit_code,
         "own_peak_bytes": done.peak.pss,
     }
+
+
+def predict_busy(case: Case) -> dict[str, Any]:
+    """The same without a rehearsal, while two other processes keep both cores busy."""
+    with _busy(2):
+        return predict(case, "--quick")
+
+
+@contextlib.contextmanager
+def _busy(count: int) -> Iterator[None]:
+    """So many processes that compute; each ends by itself should this one be killed."""
+    program = "import time\nend = time.monotonic() + 300\nwhile time.monotonic() < end: pass"
+    processes = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def _answer(done: Run) -> tuple[dict[str, Any] | None, str | None]:

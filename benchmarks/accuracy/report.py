@@ -18,6 +18,7 @@ from benchmarks.accuracy.table import BASELINES, versions
 
 README = Path(__file__).parent / "README.md"
 MIB = 1 << 20
+BUSY = 0.015  # of the quiet plan, asked of one that is made beside others
 LEAST, MOST = 300 * MIB, 8192 * MIB  # true peaks that the distribution is about
 _RUNS = (
     "| run | kind | true MiB | runs differ by | plan MiB | err % | slack % "
@@ -87,7 +88,7 @@ class Pair:
 def write(seed: int, runs: int) -> None:
     """Write the page from the results of a draw."""
     cases = draw(seed, runs)
-    names = ("truth", *WAYS, "baselines")
+    names = ("truth", *WAYS, "baselines", "quick", "busy")
     README.write_text(
         render(seed, cases, {name: Store(f"draw{seed}-{name}").current(cases) for name in names})
     )
@@ -104,6 +105,7 @@ def render(seed: int, cases: Sequence[Case], results: dict[str, Results]) -> str
             _summary(ways),
             _groups(ways),
             _baselines(results["baselines"], ways["plan"]),
+            _beside_others(results["quick"], results["busy"]),
             _rows(ways),
             _left_out(cases, truth, results),
         ]
@@ -302,6 +304,26 @@ def _baselines(baselines: Results, pairs: list[Pair]) -> str:
         spread = Spread.of(values)
         shown = " | ".join(map(_share, (spread.median, spread.p95, spread.worst)))
         lines.append(f"| {title} | {len(values)} | {shown} |")
+    return "\n".join([*lines, ""])
+
+
+def _beside_others(quiet: Results, busy: Results) -> str:
+    """How far plans without a rehearsal are from those on a quiet machine, beside two others."""
+    names = [name for name in busy if quiet.get(name, {}).get("ok")]
+    apart = [
+        abs(error(busy[name]["peak_bytes"], quiet[name]["peak_bytes"])) if busy[name]["ok"] else 1.0
+        for name in names
+    ]
+    lines = ["## Beside two busy processes", ""]
+    if apart:
+        within = sum(one <= BUSY for one in apart)
+        lines.append(
+            f"Of {len(apart)} plans made again while two processes kept both cores busy, {within} "
+            f"are within {_share(BUSY)} of the quiet one: median {_share(percentile(apart, 0.5))}, "
+            f"worst {_share(max(apart))}."
+        )
+    else:
+        lines.append("Not measured.")
     return "\n".join([*lines, ""])
 
 

@@ -111,6 +111,15 @@ def test_the_library_may_ask_for_the_size_at_which_updates_are_recorded() -> Non
     assert max(training.batches) == 40
 
 
+@pytest.mark.parametrize("steps", [1, 8])
+def test_updates_that_take_whole_steps_of_many_envs_are_recorded_at_two_sizes(steps: int) -> None:
+    """Both sizes that would do are less than one step of 600 envs."""
+    training = Torch(spec_of(batch_size=600 * steps))
+    training.whole = 600
+    assert near(surveyed(training).live, FIXED_BYTES, 2 * SAMPLE_BYTES)
+    assert set(training.batches) == {600, 1200}
+
+
 # -- where an update fails -----------------------------------------------------------------------
 
 

@@ -44,6 +44,7 @@ class Torch(DrivenTraining):
         self.most = most
         self.traceable = True
         self.padded = 1.0
+        self.whole = 1  # updates take whole multiples of so many samples
         self.stays: Any = None
         self.batches: list[int] = []
         self.weight = torch.nn.Parameter(torch.ones(FEATURES))
@@ -54,15 +55,19 @@ class Torch(DrivenTraining):
     def update(self, work: Work, mark: Mark) -> None:
         import torch
 
-        self.batches.append(work.batch)
-        if work.batch > self.most:
+        batch = self.samples_of(work)
+        self.batches.append(batch)
+        if batch > self.most:
             raise RuntimeError("no update of this size")
         if self.stays is None:
             self.stays = torch.ones(self.first_use // 4)
         fixed = torch.ones(FIXED_BYTES // 4)
         for _ in range(work.minibatches):
-            torch.ones(work.batch, FEATURES).clone()
+            torch.ones(batch, FEATURES).clone()
         del fixed
+
+    def samples_of(self, work: Work) -> int:
+        return -(-work.batch // self.whole) * self.whole
 
     def rollout_step(self, samples: int) -> object:
         import torch

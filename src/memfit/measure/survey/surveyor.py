@@ -115,8 +115,8 @@ class Surveyor:
     def _record(self) -> None:
         full, training = self._full, self.training
         traced = saved_activations(training, full.width)
-        small, large = self._recorded_sizes(full.width, traced)
-        updates = self.recorded["update"] = self._recorded_updates(small, large)
+        sizes = self._told_apart(*self._recorded_sizes(full.width, traced))
+        updates = self.recorded["update"] = self._recorded_updates(*sizes)
         graph = NO_SLOPE
         if full.steps:
             rollouts = self.recorded["rollout"] = self._recorded_rollouts(full.collected, traced)
@@ -147,6 +147,18 @@ class Surveyor:
         large = max(2, large)
         return max(1, large // 2), large
 
+    def _told_apart(self, small: int, large: int) -> tuple[int, int]:
+        """The sizes, the larger raised where both would be the same work: whole steps of all envs.
+
+        Two recordings of the same samples would say that nothing grows with them.
+        """
+        least = self._samples(small)
+        return (small, large) if least < self._samples(large) else (least, 2 * least)
+
+    def _samples(self, asked: int) -> int:
+        """How many samples an update takes that is asked for so many."""
+        return self.training.samples_of(self._work(asked))
+
     def _sample_bytes(self, width: int) -> int:
         """What one sample of an update holds, from an update of two."""
         probe = min(width, 2)
@@ -156,8 +168,8 @@ class Surveyor:
         sequences = Sequences(
             small=self._recorded_update(small),
             large=self._recorded_update(large),
-            small_batch=self.training.samples_of(self._work(small)),
-            large_batch=self.training.samples_of(self._work(large)),
+            small_batch=self._samples(small),
+            large_batch=self._samples(large),
         )
         return GrowingCycle(sequences)
 
