@@ -32,9 +32,9 @@ SMALL, MIDDLE, LARGE = (0, 512), (512, 1024), (1024, 8192)  # MiB of the rough c
 CLASSES = (SMALL, LARGE, MIDDLE, LARGE, MIDDLE)
 NAMES = {SMALL: "small", MIDDLE: "middle", LARGE: "large"}
 QUANTILES = {"QRDQN": 120_000, "TQC": 10_000}  # floats of a sample that each is compared with each
-# Multiplications of a whole run: 20 s at 5e10 a second. A step of a rollout takes as long as so
+# Multiplications of a whole run: 8 s at 5e10 a second. A step of a rollout takes as long as so
 # many, and reads each weight in the time of so many.
-MOST_WORK = 1e12
+MOST_WORK = 4e11
 MOST_RESERVED = 8 * 2**30  # bytes of one array of a replay
 STEP_WORK, WEIGHT_WORK = 2.5e7, 20
 MOST_MINIBATCHES = 48  # of an epoch

@@ -56,10 +56,15 @@ def test_a_recorded_step_holds_its_tensors_and_arrays() -> None:
 
 
 @pytest.mark.parametrize("batch", [48, 64, 200, 1000])
-def test_a_small_recording_stated_at_another_batch_is_the_real_one(batch: int) -> None:
+@pytest.mark.parametrize("recorded", [(16, 32), (21, 43), (89, 179)])
+def test_a_small_recording_stated_at_another_batch_is_the_real_one(
+    batch: int, recorded: tuple[int, int]
+) -> None:
+    """Half of an odd size is not a half: blocks then grow by a ratio that no float is."""
     step(8)  # the first use of a kernel may allocate more
-    small, larger, whole = (record_twice(partial(step, n)) for n in (16, 32, batch))
-    sequences = Sequences(small=small, large=larger, small_batch=16, large_batch=32)
+    small, larger, whole = (record_twice(partial(step, n)) for n in (*recorded, batch))
+    few, many = recorded
+    sequences = Sequences(small=small, large=larger, small_batch=few, large_batch=many)
     assert sequences.matched_share > 0.999
     real = Cycle.of(whole).live_peak
     assert GrowingCycle(sequences).at(batch).live_peak == pytest.approx(real, rel=1e-3)

@@ -179,8 +179,8 @@ class Sequences:
         Kernels may work differently at the two sizes; a block that only one of them asks for is
         not in it, and taken as it is.
         """
-        times = self.large_batch / max(1, self.small_batch)
-        return {b.block: b.bytes - a.bytes for a, b in _matched(self.small, self.large, times)}
+        batches = max(1, self.small_batch), self.large_batch
+        return {b.block: b.bytes - a.bytes for a, b in _matched(self.small, self.large, batches)}
 
     @property
     def matched_share(self) -> float:
@@ -199,12 +199,12 @@ Pairs = Iterator[tuple[AllocationEvent, AllocationEvent]]
 
 
 def _matched(
-    small: Iterable[AllocationEvent], large: Iterable[AllocationEvent], times: float
+    small: Iterable[AllocationEvent], large: Iterable[AllocationEvent], batches: tuple[int, int]
 ) -> Pairs:
-    """Pair two recordings of the same work, the larger of which has so many times the samples."""
+    """Pair two recordings of the same work, of so many samples each."""
     theirs = _by_code(small)
     for code, blocks in _by_code(large).items():
-        yield from _in_step(theirs[code], blocks, times)
+        yield from _in_step(theirs[code], blocks, batches)
 
 
 def _by_code(
@@ -218,13 +218,15 @@ def _by_code(
 
 
 def _in_step(
-    small: Sequence[AllocationEvent], large: Sequence[AllocationEvent], times: float
+    small: Sequence[AllocationEvent], large: Sequence[AllocationEvent], batches: tuple[int, int]
 ) -> Pairs:
     """Pair allocations in their order, stepping over those that only one of the two has."""
+    few, many = batches
 
     def alike(i: int, j: int, length: int) -> bool:
+        """Whether they grow, and at most with the samples: in whole numbers, since most just do."""
         pairs = zip(small[i : i + length], large[j : j + length], strict=False)
-        return all(a.bytes <= b.bytes <= times * a.bytes for a, b in pairs)
+        return all(a.bytes <= b.bytes and b.bytes * few <= a.bytes * many for a, b in pairs)
 
     skips = sorted(product(range(_AHEAD), repeat=2), key=sum)[1:]
     i = j = lost = 0
