@@ -177,8 +177,10 @@ def _actions(one: random.Random, algorithm: str) -> str:
     kinds = ["discrete"]
     if algorithm in CONTINUOUS:
         kinds = ["box"]
-    elif algorithm in ("PPO", "A2C", "RecurrentPPO"):
+    elif algorithm in ("PPO", "A2C"):
         kinds = ["discrete", "discrete", "box", "box", "multidiscrete", "multibinary"]
+    elif algorithm == "RecurrentPPO":
+        kinds = ["discrete", "discrete", "box", "box", "multidiscrete"]
     elif algorithm == "TRPO":
         kinds = ["discrete", "box"]
     elif algorithm == "MaskablePPO":
