@@ -172,6 +172,14 @@ def test_what_cannot_be_traced_is_recorded_all_the_same() -> None:
     assert near(readings.live, FIXED_BYTES, 2 * SAMPLE_BYTES)
 
 
+def test_what_one_sample_takes_is_told_by_an_update_of_whole_steps() -> None:
+    """An update of two samples is one of 35: each takes that much less than half of it."""
+    training = Torch(spec_of(batch_size=7000))
+    training.traceable, training.whole = False, 35
+    assert near(surveyed(training).live, FIXED_BYTES, 2 * SAMPLE_BYTES)
+    assert max(training.batches) > 300
+
+
 def test_the_first_update_may_show_another_unit() -> None:
     """An update that takes all at once says so in the training's facts when it is over."""
 

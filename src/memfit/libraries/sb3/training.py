@@ -159,8 +159,8 @@ def _observations(model: Any, batch: int) -> Any:
     sample = model.observation_space.sample()
     if isinstance(sample, dict):
         return {
-            key: torch.empty((batch, *item.shape), dtype=torch.as_tensor(item).dtype)
+            key: torch.zeros((batch, *item.shape), dtype=torch.as_tensor(item).dtype)
             for key, item in sample.items()
         }
     kind = torch.as_tensor(sample).dtype
-    return torch.empty((batch, *getattr(sample, "shape", ())), dtype=kind)
+    return torch.zeros((batch, *getattr(sample, "shape", ())), dtype=kind)

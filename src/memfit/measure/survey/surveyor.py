@@ -162,7 +162,7 @@ class Surveyor:
     def _sample_bytes(self, width: int) -> int:
         """What one sample of an update holds, from an update of two."""
         probe = min(width, 2)
-        return Cycle.of(self._recorded_update(probe)).live_peak // probe
+        return Cycle.of(self._recorded_update(probe)).live_peak // self._samples(probe)
 
     def _recorded_updates(self, small: int, large: int) -> GrowingCycle:
         sequences = Sequences(
