@@ -39,7 +39,7 @@ def run(
     from memfit.measure.children import launch
     from memfit.measure.record.limit_guard import NET
     from memfit.measure.record.recorder import Recorder, Tools
-    from memfit.measure.record.recording import scratch
+    from memfit.measure.record.recording import remove, scratch
     from memfit.measure.record.recording_thread import RecordingThread
 
     with scratch(record) as path:
@@ -53,7 +53,7 @@ def run(
             launch.run(command, recorder, recording=path, net=net)
         except UsageError:  # it could not be started: there is nothing to keep
             recording.close()
-            path.unlink(missing_ok=True)
+            remove(path)
             raise
         finally:
             recording.close()

@@ -76,6 +76,24 @@ def test_a_fault_of_the_disk_does_not_reach_the_command(fault: Fault, tmp_path: 
     assert "exit code 7" in said and "peak" in said
 
 
+def test_a_refused_recording_is_not_in_the_way_of_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    words = [sys.executable, "-m", "memfit", "run", "-q", "-o", str(path), "--", "true"]
+    limit = resource.RLIMIT_FSIZE  # as on a disk without room
+    hard = resource.getrlimit(limit)[1]
+    for room, code, left in ((0, 2, []), (hard, 0, [path])):
+        done = subprocess.run(
+            words,
+            preexec_fn=lambda room=room: resource.setrlimit(limit, (room, hard)),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert list(tmp_path.iterdir()) == left
+
+
 @pytest.mark.slow
 def test_a_locked_recording_is_given_up_and_said_once(tmp_path: Path) -> None:
     path = tmp_path / "there" / "run.db"
