@@ -26,6 +26,7 @@ def run(
     grace: float = 10.0,
     say: Callable[[str], None] = lambda text: None,
     live: Live | None = None,
+    descriptors: Sequence[int] = (),
 ) -> Trace:
     """Run a command, record the memory of its tree, and return the recording.
 
@@ -34,6 +35,8 @@ def run(
     all that it started are asked to end when they go above that, and made to end when they go on or
     take longer than `grace` seconds. The recording is kept where `record` says, and nowhere where
     it is None. Once the command runs, nothing that fails here ends it: the recording does.
+    `descriptors` beyond the three streams are given away to the command, under their numbers, and
+    closed here.
     """
     from memfit.analyses.forecast import forecast
     from memfit.measure.children import launch
@@ -50,7 +53,7 @@ def run(
         recorder = Recorder(recording, command, Limit.given(limit), tools, grace=grace)
         net = None if limit is None else int(limit * NET)
         try:
-            launch.run(command, recorder, recording=path, net=net)
+            launch.run(command, recorder, recording=path, net=net, descriptors=descriptors)
         except UsageError:  # it could not be started: there is nothing to keep
             recording.close()
             remove(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -62,6 +63,7 @@ def run(
     Exit code: the command's own; 128 + n where signal n ended it. 2: it cannot be started.
     """
     command = tuple(context.obj or ())
+    descriptors = _inherited()
     limit_bytes = parse_limit(limit)
     seconds = parse_seconds(grace)
 
@@ -72,12 +74,29 @@ def run(
     place = None if no_file else output or api.default_recording(command)
     line = _Line(quiet=quiet)
     trace = api.run(
-        command, limit=limit_bytes, record=place, grace=seconds, say=line.say, live=line.live
+        command,
+        limit=limit_bytes,
+        record=place,
+        grace=seconds,
+        say=line.say,
+        live=line.live,
+        descriptors=descriptors,
     )
     with suppress(Exception):  # no room, no descriptors: the exit code is passed on all the same
         where = str(place) if place and place.exists() else ""
         line.end(render.trace_summary(trace, recordings.outlook(trace), where))
     raise typer.Exit(trace.exit_code or 0)
+
+
+def _inherited() -> list[int]:
+    """What a shell, make or flock has opened for the command; memfit's own are never inherited."""
+    found = []
+    with suppress(OSError):
+        for number in map(int, os.listdir("/proc/self/fd")):
+            with suppress(OSError):  # by which they were listed
+                if number > 2 and os.get_inheritable(number):
+                    found.append(number)
+    return found
 
 
 class _Line:
