@@ -102,8 +102,9 @@ def _inherited() -> list[int]:
 class _Line:
     """What memfit says on standard error: sentences and, where it is alone there, a live line.
 
-    The line renews itself. It is for a terminal that no process of the command has open: on one
-    that is shared it would be written over a prompt, a progress bar or a log.
+    The line renews itself. It is for a terminal on which this job is in the foreground and that no
+    process of the command has open: on one that is shared it would be written over a prompt, a
+    progress bar or a log.
     """
 
     def __init__(self, *, quiet: bool) -> None:
@@ -123,7 +124,7 @@ class _Line:
         from memfit.render import live_line
 
         self._next = time.monotonic() + _LINE_SECONDS
-        if terminal_in_use():
+        if not self._error.is_ours() or terminal_in_use():
             self._shown = False
             return
         self._shown = True
@@ -141,4 +142,4 @@ class _Line:
 
     def _cleared(self) -> str:
         shown, self._shown = self._shown, False
-        return _CLEAR if shown else ""
+        return _CLEAR if shown and self._error.is_ours() else ""
