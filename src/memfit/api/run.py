@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,8 +74,10 @@ def _kept(recorder: Recorder, say: Callable[[str], None]) -> Trace:
 
         return load(recorder.recording.path)
     except Exception:  # noqa: BLE001  # removed, locked again, no descriptor: the exit code counts
-        say(f"{recorder.recording.path} cannot be read any more: this is what was seen")
-        return recorder.trace
+        why = "cannot be read any more"
+        with suppress(Exception):  # a caller's own function
+            say(f"{recorder.recording.path} {why}: this is what was seen")
+        return replace(recorder.trace, cut=why)
 
 
 def _ledger(pids: Sequence[int]) -> Ledger:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -55,9 +56,12 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     for amount in (5, 50, 20):
         recording.ledger(1.0, ledger(amount))
     assert is_recording(path)
-    growing = load(path)  # while it is still written
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    growing = load(path), load(link)  # while it is still written
+    link.unlink()
     recording.close()
-    for trace in (growing, load(path)):
+    for trace in (*growing, load(path)):
         assert trace.command == ("python", "train.py")
         assert trace.readings == tuple(readings)
         assert trace.events == (event,)
@@ -134,6 +138,21 @@ def test_a_killed_writer_loses_nothing_that_was_written(moment: int, tmp_path: P
     writer.stdout.close()
     readings = load(path).readings
     assert readings[-1].bytes >= int(said[-1] if said else 0)
+
+
+@pytest.mark.parametrize("ends", [("",), ("", "-wal"), ("", "-wal", "-shm")])
+def test_reading_what_a_killed_writer_left_makes_no_files(
+    ends: tuple[str, ...], tmp_path: Path
+) -> None:
+    recording = Recording(tmp_path / "run.db")
+    recording.reading(Reading(seconds=1.0, bytes=5))
+    copy = tmp_path / "copy" / "run.db"
+    copy.parent.mkdir()
+    for end in ends:  # as they are without the writer's last words
+        shutil.copy(tmp_path / f"run.db{end}", f"{copy}{end}")
+    recording.close()
+    assert len(load(copy).readings) == ("-wal" in ends)
+    assert sorted(copy.parent.iterdir()) == sorted(Path(f"{copy}{end}") for end in ends)
 
 
 def test_what_is_no_recording_is_refused_with_a_reason(tmp_path: Path) -> None:

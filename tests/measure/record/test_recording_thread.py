@@ -74,6 +74,7 @@ def test_a_fault_of_the_disk_does_not_reach_the_command(fault: Fault, tmp_path: 
     assert said.count(ENDED) + said.count("cannot be read any more") == 1, said
     assert "Traceback" not in said
     assert "exit code 7" in said and "peak" in said
+    assert ("only until recording ended" in " ".join(said.split())) == path.exists()
 
 
 def test_a_refused_recording_is_not_in_the_way_of_the_next(tmp_path: Path) -> None:

@@ -120,6 +120,7 @@ class Recorder:
             events=tuple(self.events),
             peak_ledger=self._peak_ledger,
             exit_code=self.exit_code,
+            cut=self.recording.failed,
         )
 
     def _safely(self, work: Callable[[], _T]) -> _T | None:
