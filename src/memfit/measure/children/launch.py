@@ -183,7 +183,7 @@ def _waited(kept: _Kept, recorder: Recorder) -> int:
         if info is None or info.si_signo not in _PASSED_ON:
             continue
         if info.si_code != _FROM_KERNEL:
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):  # it is another user's by now
                 os.kill(kept.tree.main, info.si_signo)
 
 
