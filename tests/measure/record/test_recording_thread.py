@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ def test_a_refused_recording_is_not_in_the_way_of_the_next(tmp_path: Path) -> No
     for room, code, left in ((0, 2, []), (hard, 0, [path])):
         done = subprocess.run(
             words,
-            preexec_fn=lambda room=room: resource.setrlimit(limit, (room, hard)),
+            preexec_fn=partial(resource.setrlimit, limit, (room, hard)),
             capture_output=True,
             text=True,
             timeout=SECONDS,
