@@ -116,8 +116,8 @@ def _started(
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            for number in (tell, *descriptors):
-                with suppress(OSError):  # given twice, or closed by whoever gave it
+            for number in {tell, *descriptors}:
+                with suppress(OSError):  # closed by whoever gave it
                     os.close(number)
         said = status.readline().split()
         if not said or said[0] == b"failed":

@@ -14,7 +14,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,19 +54,19 @@ class Recording:
         self.path = path
         self.most_readings = most_readings
         others = open_files(path)  # of another tracker of this process
-        new = _made(path)
-        try:
-            # Absolute: SQLite takes `file:x` for an address and `:memory:` for no file at all.
-            self._file = sqlite3.connect(path.absolute(), isolation_level=None, timeout=PATIENCE)
+        with ExitStack() as undo:
+            if _made(path):  # empty, it would be in the way of the next try
+                undo.callback(remove, path)
             try:
+                # Absolute: SQLite takes `file:x` for an address and `:memory:` for no file.
+                name = path.absolute()
+                self._file = sqlite3.connect(name, isolation_level=None, timeout=PATIENCE)
+                undo.callback(self._file.close)
                 self._prepare()
-            except BaseException:
-                self._file.close()
-                if new:  # an empty file would be in the way of the next try
-                    remove(path)
-                raise
-        except sqlite3.Error as error:
-            raise UsageError(f"cannot record into {path}: {error}. Choose another file") from None
+            except sqlite3.Error as error:
+                why = f"cannot record into {path}: {error}. Choose another file"
+                raise UsageError(why) from None
+            undo.pop_all()
         found = open_files(path)
         self._files = {number: found[number] for number in found.keys() - others.keys()}
 
