@@ -85,3 +85,20 @@ raise SystemExit(memfit.run(command).exit_code)
 """
     done = subprocess.run(python(code), capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_a_command_that_just_ends_has_the_terminal_still() -> None:
+    """What is there is gone or dead: nothing tells that it had not written half a line."""
+    code = """
+import os, subprocess, sys, time
+from memfit.api.run import terminal_in_use
+none = terminal_in_use()
+dies = "import os, time; os.fork() or os._exit(0); time.sleep(60)"
+child = subprocess.Popen([sys.executable, "-S", "-c", dies], stdin=-3, stdout=-3, stderr=-3)
+time.sleep(1)
+dead = terminal_in_use()
+child.kill()
+child.wait()
+raise SystemExit(not (none and dead))
+"""
+    assert subprocess.run(python(code), timeout=60, check=False).returncode == 0

@@ -88,10 +88,15 @@ def _ledger(pids: Sequence[int]) -> Ledger:
 
 
 def terminal_in_use() -> bool:
-    """Whether a command that runs here has a terminal open, to read from it or to write on it."""
+    """Whether a command that runs here has a terminal open, to read from it or to write on it.
+
+    One that just ends has closed it already, and what it wrote last may be no whole line.
+    """
     from memfit.measure.kernel import proc
 
-    return any(map(proc.on_terminal, proc.descendants(os.getpid())))
+    keepers = proc.children(os.getpid())
+    below = [pid for keeper in keepers for pid in proc.descendants(keeper)]
+    return any(map(proc.on_terminal, below)) or not any(map(proc.resident, below))
 
 
 def default_recording(command: Sequence[str]) -> Path:
