@@ -11,6 +11,7 @@ import pytest
 import memfit
 from memfit.api.compare import compare
 from memfit.errors import UsageError
+from memfit.measure.record.recording import Recording
 from memfit.render import compare as rendered
 
 MIB = 2**20
@@ -63,8 +64,15 @@ def test_two_of_a_kind_need_no_note(tmp_path: Path, recording: Path) -> None:
         f'{{"components": [], "peak_bytes": 1{"0" * 400}}}',
         '{"components": [], "pss_bytes": "many"}',
         '{"components": [], "kind": ["plan"]}',
+        *(f'{{"components": [], "kind": "{kind}"}}' for kind in (r"plan\u001b[2K", "compare")),
+        *(
+            f'{{"schema": {n}, "components": [{{"name": "a", "bytes": 5}}]}}'
+            for n in ("true", "NaN", "0", "1.0", "null", '"1"', "Infinity")
+        ),
+        '{"components": [{"name": "a", "bytes": 5}], "peak_bytes": -1}',
+        '{"components": [{"name": "a", "bytes": 5}], "pss_bytes": true}',
     ],
-    ids=range(17),
+    ids=range(28),
 )
 def test_what_is_no_result_is_refused(text: str, tmp_path: Path) -> None:
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
@@ -73,4 +81,21 @@ def test_what_is_no_result_is_refused(text: str, tmp_path: Path) -> None:
     assert compare(good, good).bytes == 0
     for pair in ((good, bad), (bad, good)):
         with pytest.raises(UsageError, match="neither a recording nor a result"):
+            compare(*pair)
+
+
+def test_a_result_of_a_newer_memfit_is_refused_as_a_newer_recording_is(tmp_path: Path) -> None:
+    plan = result(tmp_path, "plan", base=50)
+    newer = tmp_path / "newer.json"
+    newer.write_text('{"schema": 2, "kind": "plan", "parts": "anything"}')
+    with pytest.raises(UsageError, match=r"by a newer memfit \(schema 2, known up to 1\): update"):
+        compare(plan, newer)
+
+
+def test_what_has_no_reading_is_compared_with_nothing(tmp_path: Path) -> None:
+    plan, empty = result(tmp_path, "plan", base=50), tmp_path / "empty.db"
+    Recording(empty).close()
+    told = result(tmp_path, "recording")
+    for pair in ((plan, empty), (empty, plan), (plan, told)):
+        with pytest.raises(UsageError, match=r"has no reading: .* Record the run again"):
             compare(*pair)

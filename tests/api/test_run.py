@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import threading
+
+import pytest
 
 import memfit
 from memfit.measure.kernel import proc
+from memfit.measure.record import recorder
+from memfit.measure.record.sampling import Sampler
 from memfit.model import EventKind, Forecast, Reading, Trace
 from tests.faults import python
 
@@ -48,3 +53,52 @@ def test_a_caller_whose_functions_fail_gets_the_exit_code() -> None:
     trace = memfit.run(command, say=broken, live=broken_too)
     assert trace.exit_code == 7 and trace.peak is not None
     assert trace.pid not in proc.processes()
+
+
+def test_what_fails_before_the_first_reading_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries: list[proc.Tree] = []
+
+    def sampler(tree: proc.Tree) -> Sampler:
+        tries.append(tree)
+        if len(tries) == 1:
+            raise OSError("no descriptor is left")
+        return Sampler(tree)
+
+    monkeypatch.setattr(recorder, "Sampler", sampler)
+    said: list[str] = []
+    trace = memfit.run(python("import time; time.sleep(1); raise SystemExit(7)"), say=said.append)
+    assert trace.exit_code == 7 and trace.peak is not None
+    assert len(said) == 1 and "no descriptor is left" in said[0]
+
+
+def test_a_command_that_may_not_be_signalled_goes_on() -> None:
+    """As with sudo: what is sent to memfit cannot be passed on to another user's process."""
+    code = """
+import os, memfit
+def refused(pid, number):
+    raise PermissionError
+os.kill = refused
+command = ["sh", "-c", f"sleep 0.3; kill -USR1 {os.getpid()}; sleep 0.3; exit 7"]
+raise SystemExit(memfit.run(command).exit_code)
+"""
+    done = subprocess.run(python(code), capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_a_command_that_just_ends_has_the_terminal_still() -> None:
+    """What is there is gone or dead: nothing tells that it had not written half a line."""
+    code = """
+import os, subprocess, sys, time
+from memfit.api.run import terminal_in_use
+none = terminal_in_use()
+dies = "import os, time; os.fork() or os._exit(0); time.sleep(60)"
+child = subprocess.Popen([sys.executable, "-S", "-c", dies], stdin=-3, stdout=-3, stderr=-3)
+time.sleep(1)
+dead = terminal_in_use()
+child.kill()
+child.wait()
+raise SystemExit(not (none and dead))
+"""
+    assert subprocess.run(python(code), timeout=60, check=False).returncode == 0

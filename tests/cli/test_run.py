@@ -135,6 +135,16 @@ def test_what_cannot_be_started_is_bad_usage(command: list[str], word: str) -> N
     assert done.stderr.startswith("memfit: ") and word in done.stderr
 
 
+def test_a_recording_is_a_file_of_that_name_and_a_taken_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.db").write_bytes(b"")
+    words = [sys.executable, "-m", "memfit", "run", "-q", "-o", "file:mine.db", "--", "true"]
+    for code in (0, 2):
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == code, done.stderr
+    assert (tmp_path / "mine.db").read_bytes() == b""
+    assert (tmp_path / "file:mine.db").stat().st_size
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"])
 def test_signals_are_passed_on_once(name: str) -> None:
     with started(python(COUNTS)) as process:

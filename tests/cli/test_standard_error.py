@@ -84,6 +84,23 @@ def test_a_closed_standard_error_is_nobodys(tmp_path: Path) -> None:
     assert load(path).exit_code == 7
 
 
+def test_a_shells_prompt_is_not_wiped_by_a_job_in_the_background() -> None:
+    """Neither by the line nor by the words at the end, which are whole lines."""
+    pid, terminal = pty.fork()
+    if not pid:
+        silent = f"exec {sys.executable} -c 'import time; time.sleep(2)' <&- >/dev/null 2>&1"
+        words = f'{sys.executable} -m memfit run --no-file -- sh -c "{silent}"'
+        os.execvp("bash", ["bash", "-c", f"set -m; {words} & wait $!; echo code=$?"])
+    with os.fdopen(terminal, "rb", buffering=0) as screen:
+        seen = b""
+        with suppress(OSError):
+            while b"code=" not in seen and (more := screen.read(4096)):
+                seen += more
+        os.waitpid(pid, 0)
+    assert b"code=0" in seen and b"exit code 0" in seen
+    assert CLEAR not in seen and b"one process" not in seen
+
+
 def test_words_in_the_background_do_not_stop_the_job() -> None:
     """A terminal that stops who writes to it from the background (stty tostop)."""
     pid, terminal = pty.fork()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from memfit.errors import UsageError
 from memfit.model import Comparison, Forecast, Trace
 from memfit.model.json_loader import from_json
 
 # What speaks of a run alone on the machine; all others say what was there at the time.
-_ALONE = ("plan", "sweep")
+_ALONE = ("plan",)
+# Results that have a total and rows; the first of them does not say what it is.
+_KINDS = ("", *_ALONE, "explain", "recording", "watch")
 
 
 def compare(before: Path | str, after: Path | str) -> Comparison:
@@ -57,9 +61,10 @@ def _result(path: Path) -> tuple[tuple[str, int, dict[str, int]], str]:
         trace = load(path)
         rows = trace.peak_ledger.row_bytes if trace.peak_ledger else {}
         peak = trace.peak.bytes if trace.peak else 0
-        return (str(path), peak, _rows(rows.items())), "run"
+        return _with_memory(path, peak, _rows(rows.items())), "recording"
     try:
         data = json.loads(path.read_bytes()) if path.stat().st_size <= MOST_BYTES else None
+        _check_schema(path, data)
         result = from_json(_Result, data, foreign=True)
     except (OSError, ValueError, TypeError, RecursionError):
         raise UsageError(
@@ -68,7 +73,31 @@ def _result(path: Path) -> tuple[tuple[str, int, dict[str, int]], str]:
         ) from None
     rows = _rows((row.name, row.bytes) for row in result.components)
     total = result.peak_bytes or result.pss_bytes or sum(rows.values())
-    return (str(path), total, rows), result.kind
+    return _with_memory(path, total, rows), result.kind
+
+
+def _check_schema(path: Path, data: Any) -> None:
+    """Refuse a result of a newer memfit, whose other values may mean anything."""
+    from memfit.render.result_json import SCHEMA
+
+    schema = data.get("schema", SCHEMA) if isinstance(data, dict) else SCHEMA
+    if type(schema) is not int or schema < 1:
+        raise ValueError("no schema")
+    if schema > SCHEMA:
+        raise UsageError(
+            f"{path} was written by a newer memfit (schema {reprlib.repr(schema)}, known up to "
+            f"{SCHEMA}): update memfit"
+        )
+
+
+def _with_memory(path: Path, total: int, rows: dict[str, int]) -> tuple[str, int, dict[str, int]]:
+    """A result; one without a reading is refused, since all else would have grown against it."""
+    if total <= 0:
+        raise UsageError(
+            f"{path} has no reading: the run, or memfit, ended before its memory could be read. "
+            "Record the run again, and compare that"
+        )
+    return str(path), total, rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +122,11 @@ class _Result:
     pss_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        if not max(abs(self.peak_bytes or 0), abs(self.pss_bytes or 0)) < 2**63:
-            raise ValueError("no amount of memory")
+        if self.kind not in _KINDS:
+            raise ValueError("no result that can be compared")
+        for total in (self.peak_bytes or 0, self.pss_bytes or 0):
+            if not 0 <= total < 2**63:
+                raise ValueError("no amount of memory")
 
 
 def _rows(rows: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,7 @@ def run(
     grace: float = 10.0,
     say: Callable[[str], None] = lambda text: None,
     live: Live | None = None,
+    descriptors: Sequence[int] = (),
 ) -> Trace:
     """Run a command, record the memory of its tree, and return the recording.
 
@@ -34,12 +37,14 @@ def run(
     all that it started are asked to end when they go above that, and made to end when they go on or
     take longer than `grace` seconds. The recording is kept where `record` says, and nowhere where
     it is None. Once the command runs, nothing that fails here ends it: the recording does.
+    `descriptors` beyond the three streams are given away to the command, under their numbers, and
+    closed here.
     """
     from memfit.analyses.forecast import forecast
     from memfit.measure.children import launch
     from memfit.measure.record.limit_guard import NET
     from memfit.measure.record.recorder import Recorder, Tools
-    from memfit.measure.record.recording import scratch
+    from memfit.measure.record.recording import remove, scratch
     from memfit.measure.record.recording_thread import RecordingThread
 
     with scratch(record) as path:
@@ -50,10 +55,10 @@ def run(
         recorder = Recorder(recording, command, Limit.given(limit), tools, grace=grace)
         net = None if limit is None else int(limit * NET)
         try:
-            launch.run(command, recorder, recording=path, net=net)
+            launch.run(command, recorder, recording=path, net=net, descriptors=descriptors)
         except UsageError:  # it could not be started: there is nothing to keep
             recording.close()
-            path.unlink(missing_ok=True)
+            remove(path)
             raise
         finally:
             recording.close()
@@ -69,8 +74,10 @@ def _kept(recorder: Recorder, say: Callable[[str], None]) -> Trace:
 
         return load(recorder.recording.path)
     except Exception:  # noqa: BLE001  # removed, locked again, no descriptor: the exit code counts
-        say(f"{recorder.recording.path} cannot be read any more: this is what was seen")
-        return recorder.trace
+        why = "cannot be read any more"
+        with suppress(Exception):  # a caller's own function
+            say(f"{recorder.recording.path} {why}: this is what was seen")
+        return replace(recorder.trace, cut=why)
 
 
 def _ledger(pids: Sequence[int]) -> Ledger:
@@ -81,10 +88,15 @@ def _ledger(pids: Sequence[int]) -> Ledger:
 
 
 def terminal_in_use() -> bool:
-    """Whether a command that runs here has a terminal open, to read from it or to write on it."""
+    """Whether a command that runs here has a terminal open, to read from it or to write on it.
+
+    One that just ends has closed it already, and what it wrote last may be no whole line.
+    """
     from memfit.measure.kernel import proc
 
-    return any(map(proc.on_terminal, proc.descendants(os.getpid())))
+    keepers = proc.children(os.getpid())
+    below = [pid for keeper in keepers for pid in proc.descendants(keeper)]
+    return any(map(proc.on_terminal, below)) or not any(map(proc.resident, below))
 
 
 def default_recording(command: Sequence[str]) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -62,6 +63,7 @@ def run(
     Exit code: the command's own; 128 + n where signal n ended it. 2: it cannot be started.
     """
     command = tuple(context.obj or ())
+    descriptors = _inherited()
     limit_bytes = parse_limit(limit)
     seconds = parse_seconds(grace)
 
@@ -72,7 +74,13 @@ def run(
     place = None if no_file else output or api.default_recording(command)
     line = _Line(quiet=quiet)
     trace = api.run(
-        command, limit=limit_bytes, record=place, grace=seconds, say=line.say, live=line.live
+        command,
+        limit=limit_bytes,
+        record=place,
+        grace=seconds,
+        say=line.say,
+        live=line.live,
+        descriptors=descriptors,
     )
     with suppress(Exception):  # no room, no descriptors: the exit code is passed on all the same
         where = str(place) if place and place.exists() else ""
@@ -80,11 +88,23 @@ def run(
     raise typer.Exit(trace.exit_code or 0)
 
 
+def _inherited() -> list[int]:
+    """What a shell, make or flock has opened for the command; memfit's own are never inherited."""
+    found = []
+    with suppress(OSError):
+        for number in map(int, os.listdir("/proc/self/fd")):
+            with suppress(OSError):  # by which they were listed
+                if number > 2 and os.get_inheritable(number):
+                    found.append(number)
+    return found
+
+
 class _Line:
     """What memfit says on standard error: sentences and, where it is alone there, a live line.
 
-    The line renews itself. It is for a terminal that no process of the command has open: on one
-    that is shared it would be written over a prompt, a progress bar or a log.
+    The line renews itself. It is for a terminal on which this job is in the foreground and that no
+    process of the command has open: on one that is shared it would be written over a prompt, a
+    progress bar or a log.
     """
 
     def __init__(self, *, quiet: bool) -> None:
@@ -104,7 +124,7 @@ class _Line:
         from memfit.render import live_line
 
         self._next = time.monotonic() + _LINE_SECONDS
-        if terminal_in_use():
+        if not self._error.is_ours() or terminal_in_use():
             self._shown = False
             return
         self._shown = True
@@ -122,4 +142,4 @@ class _Line:
 
     def _cleared(self) -> str:
         shown, self._shown = self._shown, False
-        return _CLEAR if shown else ""
+        return _CLEAR if shown and self._error.is_ours() else ""

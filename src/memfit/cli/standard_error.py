@@ -30,6 +30,17 @@ class StandardError:
         """Whether it is a terminal that still answers."""
         return sys.stderr is not None and sys.stderr.isatty()
 
+    def is_ours(self) -> bool:
+        """Whether it is a terminal on which this job is the one that is seen.
+
+        In the background, a shell or another program has its prompt there. The same is taken for a
+        terminal of another session, which does not tell.
+        """
+        try:
+            return self.isatty() and os.tcgetpgrp(sys.stderr.fileno()) == os.getpgrp()
+        except (OSError, ValueError):
+            return False
+
     def write(self, text: str) -> None:
         """Write this as soon as somebody reads."""
         if sys.stderr is not None and self._texts.qsize() < _MOST_WAITING:  # None: it is closed

@@ -82,8 +82,9 @@ class Trace:
     readings: tuple[Reading, ...]
     events: tuple[Event, ...]
     peak_ledger: Ledger | None = None
-    exit_code: int | None = None
+    exit_code: int | None = None  # None where its end is not recorded
     holders: Mapping[str, int] = field(default_factory=dict)  # as the run itself told last
+    cut: str = ""  # why its recording ended before it did
 
     @property
     def peak(self) -> Reading | None:

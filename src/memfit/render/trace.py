@@ -23,6 +23,7 @@ from memfit.units import MIB, format_bytes
 
 _BARS = 24
 _ROWS = 8
+_NO_END = "its end is not recorded"  # it runs still, or memfit ended before it
 BAD = (EventKind.KILLED, EventKind.OUT_OF_MEMORY, EventKind.TERMINATED)
 
 
@@ -59,21 +60,24 @@ def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Blo
     bad = [Text(e.text, Tone.BAD) for e in trace.events if e.kind in BAD]
     if trace.peak is None:
         text = f"ended with exit code {trace.exit_code} before it could be read"
-        return [*muted([text]), *bad]
+        unknown = f"it was never read, and {_NO_END}"
+        return [*muted([unknown if trace.exit_code is None else text]), *bad]
     peak = trace.peak
     phase = trace.phase_at(peak.seconds)
     text = f"peak {format_bytes(peak.bytes)} after {peak.seconds:.1f} s"
     text += f", in {phase}" if phase else ""
     if trace.limit is not None:
         text += f"; limit {format_bytes(trace.limit.bytes)}"
-    text += f"; ran for {trace.seconds:.1f} s, exit code {trace.exit_code}"
+    ended = _NO_END if trace.exit_code is None else f"exit code {trace.exit_code}"
+    text += f"; ran for {trace.seconds:.1f} s, {ended}"
     blocks: list[Block] = [Text(text)]
     if rows := _largest(trace):
         named = ", ".join(f"{name} {format_bytes(amount)}" for name, amount in rows[:4])
         blocks += muted([f"largest rows: {named}"])
     blocks += bad
     blocks.append(Text(f"verdict: {_verdict(trace, forecast)}"))
-    return blocks + muted([f"recorded in {place}: memfit explain {place}"] if place else ())
+    until = " only until recording ended" if trace.cut else ""
+    return blocks + muted([f"recorded in {place}{until}: memfit explain {place}"] if place else ())
 
 
 def _verdict(trace: Trace, forecast: Forecast) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -131,7 +132,8 @@ def test_a_command_outlives_its_keeper_too() -> None:
         assert not alive(training)
 
 
-def test_a_command_gets_the_signals_and_streams_that_memfit_got() -> None:
+@pytest.mark.parametrize("options", [(), ("--limit", "1GiB")], ids=["free", "limited"])
+def test_a_command_gets_the_signals_and_streams_that_memfit_got(options: tuple[str, ...]) -> None:
     code = """
 import os, signal
 blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -140,7 +142,39 @@ ignored = [s.name for s in signal.valid_signals()
 print(sorted(blocked), sorted(ignored), sorted(os.listdir("/proc/self/fd")))
 """
     words = [sys.executable, "-I", "-c", code]  # -I: nothing of memfit is loaded
-    plain = subprocess.run(words, capture_output=True, text=True, check=True)
-    with run(words, "--no-file", "-q") as process:
-        out, _ = process.communicate(timeout=SECONDS)
-    assert out == plain.stdout
+    with open(os.devnull) as low, open(os.devnull) as file:
+        far = fcntl.fcntl(file, fcntl.F_DUPFD, 200)
+        for given in ((), (low.fileno(), far)):
+            plain = subprocess.run(
+                words, capture_output=True, text=True, check=True, pass_fds=given
+            )
+            with run(words, "--no-file", "-q", *options, pass_fds=given) as process:
+                out, _ = process.communicate(timeout=SECONDS)
+            assert out == plain.stdout
+        os.close(far)
+
+
+@pytest.mark.parametrize("options", [(), ("--limit", "1GiB")], ids=["free", "limited"])
+def test_a_command_alone_has_what_it_inherits(options: tuple[str, ...]) -> None:
+    """A pipe of a shell's can be read, and ends when the command closes it, not when it ends."""
+    reader, writer = os.pipe()
+    back, answer = os.pipe()
+    code = f"""
+import os, sys
+os.write({answer}, os.read({reader}, 100).upper())
+os.close({reader}); os.close({answer})
+sys.stdin.readline()
+"""
+    with (
+        open(back, "rb") as heard,
+        run(python(code), "--no-file", *options, pass_fds=(reader, answer)) as process,
+    ):
+        os.close(reader)
+        os.close(answer)
+        os.write(writer, b"token")
+        assert heard.read() == b"TOKEN"  # to its end, while the command waits
+        with pytest.raises(BrokenPipeError):
+            os.write(writer, b"token")
+        os.close(writer)
+        go_on(process)
+        assert process.wait(SECONDS) == 0

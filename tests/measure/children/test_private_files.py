@@ -201,6 +201,52 @@ def test_the_network_is_reached_where_that_is_asked_for(project: Project, server
     assert servers.came == 1
 
 
+def test_devices_are_those_of_a_training(project: Project) -> None:
+    """Sockets and pipes in /dev (/dev/log, initctl) lead to processes outside."""
+    project.run(
+        """
+        import pty, stat
+        always = {"null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm"}
+        always |= {"fd", "stdin", "stdout", "stderr"}
+        found = set(os.listdir("/dev"))
+        assert {"null", "urandom", "ptmx", "pts", "shm", "fd", "stdin"} <= found, found
+        gpus = ("nvidia", "dri", "kfd", "dxg")
+        assert all(n in always or n.startswith(gpus) for n in found), found
+        for folder, folders, names in os.walk("/dev"):
+            folders[:] = [name for name in folders if name != "fd"]
+            for mode in (os.lstat(f"{folder}/{name}").st_mode for name in names):
+                assert stat.S_ISCHR(mode) or stat.S_ISLNK(mode), names
+        open("/dev/null", "w").write("x")
+        assert open("/dev/zero", "rb").read(2) == bytes(2)
+        assert len(open("/dev/urandom", "rb").read(8)) == 8
+        refused(lambda: open("/dev/new", "w"))
+        assert run("echo a | cat /dev/stdin") == "a\\n"
+        os.write(pty.openpty()[1], b"x")
+        assert os.isatty(pty.openpty()[1])
+        """
+    )
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may make these")
+def test_a_socket_and_a_pipe_in_dev_are_not_reached(project: Project) -> None:
+    place = Path(f"/dev/memfit-test-{os.getpid()}")
+    pipe, listening = Path(f"{place}.fifo"), socket.socket(socket.AF_UNIX)
+    try:
+        os.mkfifo(pipe)
+        listening.bind(str(place))
+        listening.listen()
+        project.run(
+            f"""
+            refused(lambda: os.open({str(pipe)!r}, os.O_RDWR | os.O_NONBLOCK))
+            refused(lambda: socket.socket(socket.AF_UNIX).connect({str(place)!r}))
+            """
+        )
+    finally:
+        listening.close()
+        pipe.unlink(missing_ok=True)
+        place.unlink(missing_ok=True)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may write these")
 def test_root_changes_no_setting_of_the_kernel_and_no_disk(project: Project) -> None:
     project.run(

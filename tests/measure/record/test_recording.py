@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfit.errors import UsageError
-from memfit.measure.record.recording import APPLICATION, MOST_EVENTS, Recording
+from memfit.measure.record.recording import APPLICATION, MOST_EVENTS, Recording, scratch
 from memfit.measure.record.recording_reader import is_recording, load
 from memfit.model import (
     Component,
@@ -54,9 +56,12 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     for amount in (5, 50, 20):
         recording.ledger(1.0, ledger(amount))
     assert is_recording(path)
-    growing = load(path)  # while it is still written
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    growing = load(path), load(link)  # while it is still written
+    link.unlink()
     recording.close()
-    for trace in (growing, load(path)):
+    for trace in (*growing, load(path)):
         assert trace.command == ("python", "train.py")
         assert trace.readings == tuple(readings)
         assert trace.events == (event,)
@@ -135,6 +140,21 @@ def test_a_killed_writer_loses_nothing_that_was_written(moment: int, tmp_path: P
     assert readings[-1].bytes >= int(said[-1] if said else 0)
 
 
+@pytest.mark.parametrize("ends", [("",), ("", "-wal"), ("", "-wal", "-shm")])
+def test_reading_what_a_killed_writer_left_makes_no_files(
+    ends: tuple[str, ...], tmp_path: Path
+) -> None:
+    recording = Recording(tmp_path / "run.db")
+    recording.reading(Reading(seconds=1.0, bytes=5))
+    copy = tmp_path / "copy" / "run.db"
+    copy.parent.mkdir()
+    for end in ends:  # as they are without the writer's last words
+        shutil.copy(tmp_path / f"run.db{end}", f"{copy}{end}")
+    recording.close()
+    assert len(load(copy).readings) == ("-wal" in ends)
+    assert sorted(copy.parent.iterdir()) == sorted(Path(f"{copy}{end}") for end in ends)
+
+
 def test_what_is_no_recording_is_refused_with_a_reason(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no file"):
         load(tmp_path / "none.db")
@@ -157,6 +177,50 @@ def test_what_is_no_recording_is_refused_with_a_reason(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="newer"):
         load(newer)
     assert APPLICATION.to_bytes(4, "big") == b"memf"
+
+
+@pytest.mark.parametrize("name", ["file:mine.db", "file:mine.db?mode=rwc", ":memory:"])
+def test_a_name_is_a_files_name_whatever_sqlite_makes_of_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = Path("mine.db")
+    with closing(sqlite3.connect(mine)) as file:
+        file.execute("CREATE TABLE t (a)")
+    before = mine.read_bytes()
+    with scratch(name) as path:
+        recording = Recording(path)
+        recording.reading(Reading(seconds=0.0, bytes=5))
+        recording.close()
+    assert mine.read_bytes() == before
+    assert sorted(f.name for f in tmp_path.iterdir()) == sorted(["mine.db", name])
+    assert load(Path(name)).readings[0].bytes == 5
+    with pytest.raises(UsageError, match="is there already"), scratch(name):
+        pass
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_a_place_is_taken_where_a_file_beside_it_would_be_overwritten(
+    end: str, tmp_path: Path
+) -> None:
+    (tmp_path / f"run.db{end}").write_text("mine")
+    with pytest.raises(UsageError, match=f"{end} is there already"), scratch(tmp_path / "run.db"):
+        pass
+
+
+def test_a_recording_that_cannot_be_begun_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.db"
+    with monkeypatch.context() as patch:
+        patch.setattr("memfit.measure.record.recording._TABLES", "CREATE TABLE x (a); nonsense;")
+        with pytest.raises(UsageError, match="cannot record"):
+            Recording(path)
+        assert list(tmp_path.iterdir()) == []
+        path.write_bytes(b"")  # somebody else's stays
+        with pytest.raises(UsageError, match="cannot record"):
+            Recording(path)
+        assert path.exists()
 
 
 def test_a_cut_file_is_refused(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,25 @@ def test_a_fault_of_the_disk_does_not_reach_the_command(fault: Fault, tmp_path: 
     assert said.count(ENDED) + said.count("cannot be read any more") == 1, said
     assert "Traceback" not in said
     assert "exit code 7" in said and "peak" in said
+    assert ("only until recording ended" in " ".join(said.split())) == path.exists()
+
+
+def test_a_refused_recording_is_not_in_the_way_of_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    words = [sys.executable, "-m", "memfit", "run", "-q", "-o", str(path), "--", "true"]
+    limit = resource.RLIMIT_FSIZE  # as on a disk without room
+    hard = resource.getrlimit(limit)[1]
+    for room, code, left in ((0, 2, []), (hard, 0, [path])):
+        done = subprocess.run(
+            words,
+            preexec_fn=partial(resource.setrlimit, limit, (room, hard)),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert list(tmp_path.iterdir()) == left
 
 
 @pytest.mark.slow

@@ -127,12 +127,22 @@ def main(parent: str, status: str, mask: str, group: str, limited: str, *command
         tell(int(status), "failed", error.errno or 0)
         return _NEVER_STARTED
     tell(int(status), "started", keeper.command, int(bool(keeper.group)))
-    nothing = os.open(os.devnull, os.O_RDWR)  # its streams are the command's alone
-    for stream in range(3):
-        os.dup2(nothing, stream)
+    _let_go(int(status))
     code = keeper.wait()
     tell(int(status), "left", *list(_below(os.getpid()))[:_MOST_LEFT])
     return code
+
+
+def _let_go(status: int) -> None:
+    """Have no file open that is the command's: a lock or a pipe ends when that closes it."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    with suppress(OSError):
+        for number in map(int, os.listdir("/proc/self/fd")):
+            if number > 2 and number != status:
+                with suppress(OSError):  # by which they were listed
+                    os.close(number)
 
 
 def tell(status: int, *words: object) -> None:

@@ -46,11 +46,19 @@ def environment(
     return found
 
 
-def run(command: Sequence[str], recorder: Recorder, *, recording: Path, net: int | None) -> int:
+def run(
+    command: Sequence[str],
+    recorder: Recorder,
+    *,
+    recording: Path,
+    net: int | None,
+    descriptors: Sequence[int] = (),
+) -> int:
     """Run a command to its end and return its exit code, 128 + n where signal n ended it.
 
     Signals go on to the command. With `net`, the kernel holds it below so much where it may; where
-    it may not, the command ends with memfit. Without, it goes on however memfit ends.
+    it may not, the command ends with memfit. Without, it goes on however memfit ends. Descriptors
+    are given away: the command has them under their numbers, and nobody else here.
     """
     if not command or not command[0]:
         raise UsageError("nothing to run: give the command after --, as in -- python train.py")
@@ -60,7 +68,9 @@ def run(command: Sequence[str], recorder: Recorder, *, recording: Path, net: int
     with (
         _signals_held() as before,
         memory_group(net) as group,
-        _started(command, before, recording, group, limited=net is not None) as kept,
+        _started(
+            command, before, recording, group, limited=net is not None, descriptors=descriptors
+        ) as kept,
     ):
         recorder.begin(kept.tree, kept.group)
         code = _waited(kept, recorder)
@@ -89,6 +99,7 @@ def _started(
     group: Group | None,
     *,
     limited: bool,
+    descriptors: Sequence[int] = (),
 ) -> Iterator[_Kept]:
     told, tell = os.pipe()
     # -I -S -X utf8: nothing of the command's environment is for this one.
@@ -99,11 +110,15 @@ def _started(
         before = _blocked(signal.valid_signals())  # it inherits that: none is for the keeper
         try:
             process = start(
-                [*words, *command], env=environment(recording=recording), pass_fds=(tell,)
+                [*words, *command],
+                env=environment(recording=recording),
+                pass_fds=(tell, *descriptors),
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            os.close(tell)
+            for number in {tell, *descriptors}:
+                with suppress(OSError):  # closed by whoever gave it
+                    os.close(number)
         said = status.readline().split()
         if not said or said[0] == b"failed":
             process.wait()
@@ -168,7 +183,7 @@ def _waited(kept: _Kept, recorder: Recorder) -> int:
         if info is None or info.si_signo not in _PASSED_ON:
             continue
         if info.si_code != _FROM_KERNEL:
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):  # it is another user's by now
                 os.kill(kept.tree.main, info.si_signo)
 
 

@@ -2,8 +2,8 @@
 
 Every folder is an overlay: the user's files lie below, read-only, and what the child writes goes to
 layers in the scratch folder. Pages of files are those of the user's own, so that memory is counted
-as without. /proc shows the child's own processes, and /dev/shm is its own. Called by `warden`, in a
-mount namespace that nothing else uses.
+as without. /proc shows the child's own processes; /dev has what a training needs, and its shm is
+the child's own. Called by `warden`, in a mount namespace that nothing else uses.
 """
 
 # What runs before every plan loads little, and no pathlib.
@@ -22,8 +22,17 @@ from memfit.measure.kernel import syscalls as kernel
 _MADE_BY_KERNEL = ("/proc", "/sys", "/dev")
 # Settings of the kernel among what is otherwise of processes; root could write them.
 _SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
-# Devices that hold the whole machine's memory or messages; root could write them.
-_WHOLE_MACHINE = ("mem", "kmem", "port", "kmsg", "nvram")
+# What a training finds in /dev. Sockets, pipes, disks and what else is there are not its own.
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_GPUS = ("dri", "kfd", "dxg")  # and all that begins with the next
+_NVIDIA = "nvidia"
+_LINKS = {
+    "fd": "/proc/self/fd",
+    "stdin": "fd/0",
+    "stdout": "fd/1",
+    "stderr": "fd/2",
+    "ptmx": "pts/ptmx",
+}
 # A folder with other file systems in it is put together of its entries, if they are not too many.
 _MOST_ENTRIES = 200
 
@@ -153,20 +162,37 @@ class PrivateFiles:
                 kernel.make_read_only(path)
 
     def _add_dev(self) -> None:
-        shared = os.statvfs("/dev/shm")
-        self._bind("/dev")
-        here = f"{self.root}/dev"
-        if self.privileged:
-            for path in _of_the_machine(here):
-                kernel.mount("/dev/null", path, flags=kernel.BIND)
+        shared, here = os.statvfs("/dev/shm"), f"{self.root}/dev"
+        flags = kernel.NO_SET_UID | kernel.NO_PROGRAMS
+        kernel.mount("dev", here, "tmpfs", flags, "mode=755")
+        for name, target in _LINKS.items():
+            os.symlink(target, f"{here}/{name}")
+        for name in sorted(os.listdir("/dev")):
+            if name in (*_DEVICES, *_GPUS) or name.startswith(_NVIDIA):
+                self._add_device(f"/dev/{name}")
+        for name in ("shm", "pts"):
+            os.mkdir(f"{here}/{name}")
+        self.read_only.append("/dev")
+        kernel.make_read_only(here)
         flags = kernel.NO_SET_UID | kernel.NO_DEVICES
         options = f"mode=1777,size={shared.f_blocks * shared.f_frsize}"
         kernel.mount("shm", f"{here}/shm", "tmpfs", flags, options)
-        if os.path.isdir(f"{here}/pts"):
-            options = "newinstance,ptmxmode=0666,mode=0620"
-            kernel.mount("devpts", f"{here}/pts", "devpts", kernel.NO_SET_UID, options)
-        if os.path.isdir(f"{here}/mqueue"):
-            kernel.mount("mqueue", f"{here}/mqueue", "mqueue", flags)
+        options = "newinstance,ptmxmode=0666,mode=0620"
+        kernel.mount("devpts", f"{here}/pts", "devpts", kernel.NO_SET_UID, options)
+
+    def _add_device(self, path: str) -> None:
+        """Show a device, or those in a folder; what only lies beside them stays outside."""
+        here, mode = self.root + path, os.lstat(path).st_mode
+        if stat.S_ISDIR(mode):
+            os.mkdir(here)
+            for name in os.listdir(path):
+                with suppress(OSError):  # it is not for this user, or gone
+                    self._add_device(f"{path}/{name}")
+        elif stat.S_ISLNK(mode):
+            os.symlink(os.readlink(path), here)
+        elif stat.S_ISCHR(mode):
+            os.close(os.open(here, os.O_CREAT | os.O_WRONLY))
+            kernel.mount(path, here, flags=kernel.BIND)
 
 
 def mount_points() -> Iterator[str]:
@@ -187,16 +213,6 @@ def remove(folder: str) -> None:
                 with suppress(OSError):
                     os.chmod(path, stat.S_IRWXU)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _of_the_machine(dev: str) -> Iterator[str]:
-    """Devices by which root could change disks or the kernel."""
-    for base, folders, names in os.walk(dev):
-        folders[:] = [name for name in folders if name not in ("shm", "pts", "mqueue", "hugepages")]
-        for name in names:
-            path = f"{base}/{name}"
-            if name in _WHOLE_MACHINE or stat.S_ISBLK(os.lstat(path).st_mode):
-                yield path
 
 
 def _is_ours(path: str) -> bool:

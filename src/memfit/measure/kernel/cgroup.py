@@ -28,11 +28,17 @@ class Group:
         return max(figure(file, "oom_kill ") or 0 for file in files)
 
     def end_if_killed(self) -> None:
-        """Where the kernel has ended a process of the group, end all others too."""
+        """Where the kernel has ended a process of the group, end all others too.
+
+        One that waits for a disk, or is another user's, may stay: it is not waited for.
+        """
+        until = time.monotonic() + _ENDING_SECONDS
         while self.killed() and (pids := text(self.path / "cgroup.procs").split()):
             for pid in pids:
-                with contextlib.suppress(ProcessLookupError):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(int(pid), signal.SIGKILL)
+            if time.monotonic() > until:
+                return
             time.sleep(0.01)
 
     def remove(self) -> None:

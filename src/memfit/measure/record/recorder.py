@@ -67,25 +67,34 @@ class Recorder:
         self._ended_by_us = ""
         self._next_read = self._next_forecast = self._ledger_seconds = 0.0
         self._ledger_bytes = 0
-        self._warned = self._trouble = False
+        self._warned = self._trouble = self._ready = False
 
     def begin(self, tree: proc.Tree, group: Group | None = None) -> None:
         """Start with a process that has just been started."""
-        self.tree = tree
+        self.tree, self._group = tree, group
         self.started, self._clock = time.monotonic(), time.time()
+        self._safely(self._prepare)
+
+    def _prepare(self) -> None:
+        tree = self.tree
         self._sampler = Sampler(tree)
-        self._oom_kills = OomKills(group)
+        self._oom_kills = OomKills(self._group)
         facts = {"command": list(self.command), "pid": tree.main, "started": self._clock}
         if self.limit is not None:
             facts |= {"limit_bytes": self.limit.bytes, "limit_source": self.limit.source}
             self._guard = LimitGuard(
                 self._sampler, self.limit.bytes, grace=self.grace, rows=self.tools.ledger
             )
+        self._ready = True
         self.recording.tell(lambda recording: recording.about(**facts))
         self._event(EventKind.START, f"process {tree.main} started")
 
     def look(self) -> float:
         """Read once, and say when to look again."""
+        if not self._ready:
+            self._safely(self._prepare)
+        if not self._ready:
+            return _READ_SECONDS
         if self._guard is not None:
             self._safely(self._keep_below)
         if self.seconds >= self._next_read:
@@ -120,6 +129,7 @@ class Recorder:
             events=tuple(self.events),
             peak_ledger=self._peak_ledger,
             exit_code=self.exit_code,
+            cut=self.recording.failed,
         )
 
     def _safely(self, work: Callable[[], _T]) -> _T | None:

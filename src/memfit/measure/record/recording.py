@@ -14,7 +14,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,21 +54,31 @@ class Recording:
         self.path = path
         self.most_readings = most_readings
         others = open_files(path)  # of another tracker of this process
-        try:
-            self._file = sqlite3.connect(path, isolation_level=None, timeout=PATIENCE)
-            self._file.execute(f"PRAGMA application_id = {APPLICATION}")
-            self._file.execute(f"PRAGMA user_version = {SCHEMA}")
-            self._file.executescript(_TABLES)
-            # Only now, so that the file itself says what it is from the first moment on.
-            self._file.execute("PRAGMA journal_mode = WAL")
-            self._file.execute("PRAGMA synchronous = NORMAL")
-        except sqlite3.Error as error:
-            raise UsageError(f"cannot record into {path}: {error}. Choose another file") from None
-        self._readings = int(self._file.execute("SELECT count(*) FROM readings").fetchone()[0])
-        self._events = 0
-        self._drop_old_events()
+        with ExitStack() as undo:
+            if _made(path):  # empty, it would be in the way of the next try
+                undo.callback(remove, path)
+            try:
+                # Absolute: SQLite takes `file:x` for an address and `:memory:` for no file.
+                name = path.absolute()
+                self._file = sqlite3.connect(name, isolation_level=None, timeout=PATIENCE)
+                undo.callback(self._file.close)
+                self._prepare()
+            except sqlite3.Error as error:
+                why = f"cannot record into {path}: {error}. Choose another file"
+                raise UsageError(why) from None
+            undo.pop_all()
         found = open_files(path)
         self._files = {number: found[number] for number in found.keys() - others.keys()}
+
+    def _prepare(self) -> None:
+        self._file.execute(f"PRAGMA application_id = {APPLICATION}")
+        self._file.execute(f"PRAGMA user_version = {SCHEMA}")
+        self._file.executescript(_TABLES)
+        # Only now, so that the file itself says what it is from the first moment on.
+        self._file.execute("PRAGMA journal_mode = WAL")
+        self._file.execute("PRAGMA synchronous = NORMAL")
+        self._readings = int(self._file.execute("SELECT count(*) FROM readings").fetchone()[0])
+        self._drop_old_events()
 
     def about(self, **facts: Any) -> None:
         """Note facts of the run: its command, PID, start and limit."""
@@ -174,10 +184,30 @@ class Recording:
         )
 
 
+def files_of(path: Path) -> list[Path]:
+    """The file of a recording, and those that SQLite makes beside it while it is written."""
+    return [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm", "-journal")]
+
+
+def remove(path: Path) -> None:
+    """Leave nothing of a recording that was never begun."""
+    for file in files_of(path):
+        with suppress(OSError):
+            file.unlink()
+
+
+def _made(path: Path) -> bool:
+    """Make an empty file, if nothing has this name; whether that was done."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+    except OSError:  # it is there, or SQLite will say what is wrong
+        return False
+    return True
+
+
 def open_files(path: Path) -> dict[int, tuple[int, int]]:
     """Which files this process has open of a recording: their numbers, and what they stand for."""
-    own = [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm")]
-    known = {_identity(file) for file in own} - {_NOTHING}
+    known = {_identity(file) for file in files_of(path)} - {_NOTHING}
     with suppress(OSError):
         numbers = map(int, os.listdir("/proc/self/fd"))
         return {number: file for number in numbers if (file := _identity(number)) in known}
@@ -223,11 +253,12 @@ def scratch(place: Path | str | None) -> Iterator[Path]:
         return
     path = Path(place)
     try:
-        there, folder = path.exists(), path.absolute().parent.is_dir()
+        there = next((file for file in files_of(path) if file.exists()), None)
+        folder = path.absolute().parent.is_dir()
     except (OSError, ValueError) as error:  # too long, not permitted, with a null byte
         raise UsageError(f"cannot record into {path}: {error}. Choose another file") from None
     if there:
-        raise UsageError(f"{path} is there already: give another file for the recording")
+        raise UsageError(f"{there} is there already: give another file for the recording")
     if not folder:
         raise UsageError(f"cannot record into {path}: its folder does not exist. Create it")
     yield path

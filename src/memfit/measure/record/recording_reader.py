@@ -14,7 +14,7 @@ import reprlib
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -166,21 +166,50 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
                 "file made by `memfit run`"
             )
     try:
-        with closing(
-            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=PATIENCE)
-        ) as file:
+        with (
+            _nothing_left(path.resolve()),  # what is beside a recording is beside no link to it
+            closing(sqlite3.connect(_address(path.resolve()), uri=True, timeout=PATIENCE)) as file,
+        ):
             _bound(file)
             _check_header(file, path)
             file.execute("BEGIN")
             for table in _TABLES:
                 _check_table(file, table)
             yield file
-    except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+    except (sqlite3.Error, OSError, ValueError, TypeError, RecursionError) as error:
         stopped = str(error) == "interrupted"
         why = f"that takes longer than {_MOST_SECONDS:g} s" if stopped else error
         raise UsageError(
             f"{path} cannot be read as a recording: {why}. Give a file made by `memfit run`"
         ) from None
+
+
+def _address(path: Path) -> str:
+    """A recording as SQLite opens it to read alone.
+
+    One whose write-ahead log is not there has no writer. SQLite would make that log to read it.
+    """
+    with path.open("rb") as file:
+        logged = file.read(20)[18:] == b"\2\2"
+    alone = logged and not path.with_name(f"{path.name}-wal").exists()
+    return f"{path.as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
+
+
+@contextmanager
+def _nothing_left(path: Path) -> Iterator[None]:
+    """Remove what SQLite makes beside a recording to read it.
+
+    A writer has its `-shm` before anything is in its log: where there was none beside a log, the
+    writer is gone, and it is the readers' own.
+    """
+    log, shared = (path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm"))
+    ours = log.exists() and log.stat().st_size > 0 and not shared.exists()
+    try:
+        yield
+    finally:
+        if ours:
+            with suppress(OSError):
+                shared.unlink()
 
 
 def _bound(file: sqlite3.Connection) -> None:
