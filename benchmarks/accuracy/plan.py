@@ -27,7 +27,7 @@ def predict(case: Case, option: str) -> dict[str, Any]:
     command += [str(case.path), "--", *case.args]
     with tempfile.TemporaryDirectory() as cache:
         done = run(command, {"PYTHONPATH": _python_path(), "XDG_CACHE_HOME": cache}, every_s=0.5)
-    answer, why = _answer(done)
+    answer, why = read_answer(done)
     return {
         "ok": answer is not None,
         "why": why,
@@ -38,7 +38,8 @@ def predict(case: Case, option: str) -> dict[str, Any]:
     }
 
 
-def _answer(done: Run) -> tuple[dict[str, Any] | None, str | None]:
+def read_answer(done: Run) -> tuple[dict[str, Any] | None, str | None]:
+    """Return what a plan printed, or why that is no answer."""
     if done.stopped or done.exit_code not in (FITS, DOES_NOT_FIT):
         return None, done.complaint()
     try:
