@@ -77,6 +77,15 @@ ON_POLICY = (
         needs="torch tyro",
     ),
     loop(
+        "rpo-large",
+        "rpo",
+        "--num-envs 256 --sensors 16384 --num-iterations 3 --update-epochs 1 --hidden 32",
+        "rpo vector tyro module-level",
+        cycles=3,
+        settings="num_envs=256 num_steps=64 sensors=16384",
+        needs="torch tyro",
+    ),
+    loop(
         "a2c-constants",
         "a2c",
         "",
@@ -169,11 +178,11 @@ OFF_POLICY = (
     loop(
         "sac-full-replay",
         "sac",
-        "--buffer-size 9000 --joints 12000 --learning-starts 9500 --total-timesteps 10500 "
+        "--buffer-size 8000 --joints 20000 --learning-starts 8500 --total-timesteps 9500 "
         "--update-every 50 --width 64",
         "sac vector argparse torch-replay",
         cycles=10,
-        settings="buffer_size=9000 batch_size=256 joints=12000",
+        settings="buffer_size=8000 batch_size=256 joints=20000",
         doubled="batch_size --batch-size",
     ),
     loop(
@@ -202,6 +211,15 @@ OFF_POLICY = (
         cycles=6,
         settings="replay_capacity=400000 batch_size=1024 history=64",
         doubled="replay_capacity --replay-capacity",
+    ),
+    loop(
+        "trainer-fit-large",
+        "trainer_class",
+        "--replay-capacity 5000000 --batch-size 4096",
+        "dqn classes argparse filled-replay",
+        cycles=6,
+        settings="replay_capacity=5000000 batch_size=4096 history=64",
+        doubled="batch_size --batch-size",
     ),
     loop(
         "package-pixelrl",
@@ -241,6 +259,14 @@ OTHERS = (
         cycles=3,
         settings="samples=40000 features=4096 batch_size=2048",
         doubled="batch_size --batch_size",
+    ),
+    loop(
+        "behaviour-cloning-large",
+        "behaviour_cloning",
+        "--samples 80000 --width 64 --epochs 2",
+        "supervised vector dataloader argparse",
+        cycles=2,
+        settings="samples=80000 features=4096 batch_size=2048",
     ),
     loop(
         "evolution",
@@ -311,6 +337,15 @@ LIBRARIES = (
         cycles=10,
         settings="num_envs=256 num_steps=128 sensors=512",
         doubled="num_envs --num-envs",
+        needs="jax",
+    ),
+    loop(
+        "jax-ppo-large",
+        "jax_ppo",
+        "--num-envs 2048 --num-updates 3",
+        "jax ppo purejaxrl compiled argparse",
+        cycles=3,
+        settings="num_envs=2048 num_steps=128 sensors=512",
         needs="jax",
     ),
 )

@@ -75,8 +75,8 @@ def main() -> None:
         with torch.no_grad():
             future = model(state)[1]
         targets: list[torch.Tensor] = []
-        for reward, mask in zip(reversed(rewards), reversed(masks), strict=True):
-            future = reward + GAMMA * future * mask
+        for gain, mask in zip(reversed(rewards), reversed(masks), strict=True):
+            future = gain + GAMMA * future * mask
             targets.insert(0, future)
         advantage = torch.stack(targets) - torch.stack(values)
         policy_loss = -(torch.stack(logps) * advantage.detach()).mean()

@@ -42,7 +42,8 @@ class Distribution(nn.Module):
         )  # fmt: skip
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layers(x).view(-1, self.actions, self.atoms).softmax(dim=2)
+        logits: torch.Tensor = self.layers(x)
+        return logits.view(-1, self.actions, self.atoms).softmax(dim=2)
 
     def best(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The action of the highest mean, and its atoms."""

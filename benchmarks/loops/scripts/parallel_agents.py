@@ -91,7 +91,7 @@ if __name__ == "__main__":
     rb_rewards = torch.zeros((args.max_cycles, args.num_agents))
     rb_values = torch.zeros((args.max_cycles, args.num_agents))
     for episode in range(args.total_episodes):
-        seen, _ = env.reset()
+        seen, infos = env.reset()
         names = env.possible_agents
         for step in range(args.max_cycles):
             obs = batchify(seen, names)
@@ -99,7 +99,7 @@ if __name__ == "__main__":
                 policy, value = agent(obs)
                 chosen = policy.sample()
             moves = dict(zip(names, chosen.tolist(), strict=True))
-            seen, rewards, _, truncations, _ = env.step(moves)
+            seen, rewards, terminations, truncations, infos = env.step(moves)
             rb_obs[step], rb_actions[step], rb_values[step] = obs, chosen, value
             rb_logprobs[step] = policy.log_prob(chosen)
             rb_rewards[step] = batchify(rewards, names)

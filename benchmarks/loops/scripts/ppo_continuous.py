@@ -43,7 +43,7 @@ def make_env(env_id: str, gamma: float) -> gym.Env[np.ndarray, np.ndarray]:
     env = gym.wrappers.ClipAction(env)
     env = gym.wrappers.NormalizeObservation(env)
     env = gym.wrappers.NormalizeReward(env, gamma=gamma)
-    return gym.wrappers.TransformReward(env, lambda reward: float(np.clip(reward, -10, 10)))
+    return gym.wrappers.TransformReward(env, lambda reward: float(np.clip(float(reward), -10, 10)))
 
 
 class Agent(nn.Module):

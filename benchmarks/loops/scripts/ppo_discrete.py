@@ -82,7 +82,7 @@ if __name__ == "__main__":
 
     global_step = 0
     start_time = time.time()
-    first, _ = envs.reset(seed=args.seed)
+    first, infos = envs.reset(seed=args.seed)
     next_obs = torch.tensor(first)
     next_done = torch.zeros(args.num_envs)
     for iteration in range(1, args.num_iterations + 1):
@@ -90,9 +90,9 @@ if __name__ == "__main__":
             global_step += args.num_envs
             obs[step], dones[step] = next_obs, next_done
             with torch.no_grad():
-                action, logprob, _, value = agent.act(next_obs)
+                action, logprob, entropy, value = agent.act(next_obs)
             actions[step], logprobs[step], values[step] = action, logprob, value
-            seen, reward, terminated, truncated, _ = envs.step(action.numpy())
+            seen, reward, terminated, truncated, infos = envs.step(action.numpy())
             rewards[step] = torch.tensor(reward)
             next_obs = torch.tensor(seen)
             next_done = torch.tensor(np.logical_or(terminated, truncated), dtype=torch.float32)
@@ -118,7 +118,7 @@ if __name__ == "__main__":
             np.random.shuffle(b_inds)
             for start in range(0, args.batch_size, args.minibatch_size):
                 mb = b_inds[start : start + args.minibatch_size]
-                _, newlogprob, entropy, newvalue = agent.act(b_obs[mb], b_actions[mb])
+                action, newlogprob, entropy, newvalue = agent.act(b_obs[mb], b_actions[mb])
                 ratio = (newlogprob - b_logprobs[mb]).exp()
                 mb_adv = b_advantages[mb]
                 mb_adv = (mb_adv - mb_adv.mean()) / (mb_adv.std() + 1e-8)

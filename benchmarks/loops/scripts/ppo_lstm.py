@@ -73,7 +73,7 @@ if __name__ == "__main__":
                 action = policy.sample()
                 values[step] = agent.critic(hidden).flatten()
             actions[step], logprobs[step] = action, policy.log_prob(action)
-            seen, reward, terminated, truncated, _ = envs.step(action.numpy())
+            seen, reward, terminated, truncated, infos = envs.step(action.numpy())
             rewards[step], next_obs = torch.tensor(reward), torch.Tensor(seen)
             next_done = torch.Tensor(terminated | truncated)
         returns, future = torch.zeros_like(rewards), values[-1]

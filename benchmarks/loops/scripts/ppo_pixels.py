@@ -93,7 +93,7 @@ if __name__ == "__main__":
                 policy, values[step] = agent(next_obs)
                 actions[step] = policy.sample()
                 logprobs[step] = policy.log_prob(actions[step])
-            seen, reward, terminated, truncated, _ = envs.step(actions[step].numpy())
+            seen, reward, terminated, truncated, infos = envs.step(actions[step].numpy())
             next_obs, rewards[step] = torch.Tensor(seen), torch.tensor(reward)
             next_done = torch.Tensor(terminated | truncated)
         with torch.no_grad():

@@ -28,7 +28,8 @@ class Policy(nn.Module):
         self.rewards: list[list[float]] = []
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.affine2(self.dropout(self.affine1(x)).relu()).softmax(dim=1)
+        scores: torch.Tensor = self.affine2(self.dropout(self.affine1(x)).relu())
+        return scores.softmax(dim=1)
 
 
 def finish(policy: Policy, optimizer: torch.optim.Optimizer, gamma: float) -> float:

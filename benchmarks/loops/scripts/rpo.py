@@ -97,7 +97,7 @@ if __name__ == "__main__":
             obs[step] = next_obs
             with torch.no_grad():
                 actions[step], logprobs[step], values[step] = agent.act(next_obs)
-            seen, reward, _, _, _ = envs.step(actions[step].numpy())
+            seen, reward, terminated, truncated, infos = envs.step(actions[step].numpy())
             next_obs, rewards[step] = torch.Tensor(seen), torch.tensor(reward)
         returns, future = torch.zeros_like(rewards), values[-1]
         for t in reversed(range(args.num_steps)):
@@ -108,7 +108,7 @@ if __name__ == "__main__":
         b_advantages = (returns - values).reshape(-1)
         for _ in range(args.update_epochs):
             for mb in np.random.permutation(args.batch_size).reshape(-1, minibatch_size):
-                _, newlogprob, newvalue = agent.act(b_obs[mb], b_actions[mb])
+                mb_actions, newlogprob, newvalue = agent.act(b_obs[mb], b_actions[mb])
                 ratio = (newlogprob - b_logprobs[mb]).exp()
                 advantage = b_advantages[mb]
                 pg_loss = -torch.min(advantage * ratio, advantage * ratio.clamp(0.8, 1.2)).mean()

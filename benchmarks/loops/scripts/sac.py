@@ -48,7 +48,8 @@ class SoftQ(nn.Module):
         )  # fmt: skip
 
     def forward(self, x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
-        return self.net(torch.cat([x, a], 1)).flatten()
+        value: torch.Tensor = self.net(torch.cat([x, a], 1))
+        return value.flatten()
 
 
 class Actor(nn.Module):
@@ -93,14 +94,14 @@ if __name__ == "__main__":
     rb_next = torch.zeros((args.buffer_size, args.joints))
     rb_actions = torch.zeros((args.buffer_size, 4))
     rb_rewards = torch.zeros(args.buffer_size)
-    obs, _ = env.reset(seed=1)
+    obs, info = env.reset(seed=1)
     for global_step in range(args.total_timesteps):
         if global_step < args.learning_starts:
             action = env.action_space.sample()
         else:
             with torch.no_grad():
                 action = actor.sample(torch.as_tensor(obs)[None])[0][0].numpy()
-        next_obs, reward, _, truncated, _ = env.step(action)
+        next_obs, reward, terminated, truncated, info = env.step(action)
         at = global_step % args.buffer_size
         rb_obs[at], rb_next[at] = torch.as_tensor(obs), torch.as_tensor(next_obs)
         rb_actions[at], rb_rewards[at] = torch.as_tensor(action), reward

@@ -16,8 +16,8 @@ CONFIG = {
     "max_steps": 20_480,
 }
 for word in sys.argv[1:]:  # such as num_envs=64
-    key, _, value = word.partition("=")
-    CONFIG[key] = int(value)
+    key, equals, number = word.partition("=")
+    CONFIG[key] = int(number)
 
 
 def layers(inputs: int, outputs: int) -> nn.Sequential:
@@ -41,7 +41,7 @@ while True:
     with torch.no_grad():
         chances = Normal(policy(obs), log_std.exp())
         action = chances.sample()
-    seen, reward, _, _, _ = envs.step(action.numpy())
+    seen, reward, terminated, truncated, infos = envs.step(action.numpy())
     buffer["obs"].append(obs)
     buffer["act"].append(action)
     buffer["logp"].append(chances.log_prob(action).sum(-1))
