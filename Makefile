@@ -99,7 +99,7 @@ bench-forecast: install  ## forecasts of synthetic runs: told right, and within 
 
 bench-loops: install  ## plans of any training loop against measured runs, libraries included (long)
 	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -r benchmarks/loops/libraries.txt
-	for stage in truth plan whatif table; do \
+	for stage in truth twice plan whatif table; do \
 		$(BIN)/python -m benchmarks.loops $$stage || exit 1; \
 	done
 

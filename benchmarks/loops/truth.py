@@ -1,4 +1,4 @@
-"""Stage ``truth``: the peak that each loop really has, and how long one of its cycles takes."""
+"""Stages ``truth`` and ``twice``: the peak that each loop really has, and the time of a cycle."""
 
 from __future__ import annotations
 
