@@ -16,11 +16,10 @@ def written(cells: Iterable[tuple[str, str]]) -> str:
     """The text of a notebook, from pairs of a kind (code, markdown) and a source."""
     shown = []
     for number, (kind, source) in enumerate(cells, 1):
-        cell: dict[str, object] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}}
-        cell["source"] = source.strip("\n").splitlines(keepends=True)
-        if kind == "code":
-            cell |= {"execution_count": None, "outputs": []}
-        shown.append(cell)
+        lines = source.strip("\n").splitlines(keepends=True)
+        code: dict[str, object] = {"execution_count": None, "outputs": []} if kind == "code" else {}
+        cell = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": lines, **code}
+        shown.append(dict(sorted(cell.items())))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     book = {
         "cells": shown,

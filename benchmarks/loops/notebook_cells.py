@@ -32,9 +32,7 @@ MAX_STEPS = 60
         "code",
         """
 env = gym.make("CartPole-v1")
-net = nn.Sequential(
-    nn.Linear(4 * HISTORY, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 2)
-)
+net = nn.Sequential(nn.Linear(4 * HISTORY, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 2))
 optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
 objective = nn.CrossEntropyLoss()
 """,
