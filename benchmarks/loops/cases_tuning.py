@@ -326,7 +326,7 @@ LIBRARIES = (
         "",
         "skrl ppo vector constants",
         cycles=5,
-        settings="NUM_ENVS=24 ROLLOUTS=64 FIELD=6000",
+        settings="ROLLOUTS=64 MINI_BATCHES=4",
         needs="torch skrl",
     ),
     loop(

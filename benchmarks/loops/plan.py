@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from typing import Any
@@ -13,6 +14,7 @@ from benchmarks.loops.case import Loop
 from benchmarks.loops.truth import ROOT, environment
 
 LIMIT_SECONDS = 240.0
+_NO_OPTIMIZER = re.compile(r"\b(no|without|never)\b[^.]{0,40}\boptimizer", re.IGNORECASE)
 _KEYS = ("peak_bytes", "upper_bytes", "limit_bytes", "fits", "phases", "knobs", "method", "notes")
 
 
@@ -29,10 +31,10 @@ def predict(case: Loop, changes: tuple[str, ...] = ()) -> dict[str, Any]:
     answer, why = read_answer(done)
     return {
         "ok": answer is not None,
-        "why": why,
+        "why": why and why.replace(f"{ROOT}/", ""),
         **{key: (answer or {}).get(key) for key in _KEYS},
         "evidence": evidence(answer or {}),
-        "says_no_optimizer": "optimizer" in (done.stdout + done.stderr).lower(),
+        "says_no_optimizer": bool(_NO_OPTIMIZER.search(done.stdout + done.stderr)),
         "seconds": round(done.seconds, 2),
         "exit_code": done.exit_code,
         "own_peak_bytes": done.peak.pss,
