@@ -7,6 +7,7 @@ found and its time too long.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,9 +66,9 @@ class Row:
     @property
     def whatif_error(self) -> float | None:
         """How far the plan at twice the setting is off; None where no such run was measured."""
-        if not self.case.doubled or not (self.twice or {}).get("ok"):
+        if self.twice is None or not self.twice["ok"]:
             return None
-        true, said = (self.twice or {})["peak_bytes"], self.whatif or {}
+        true, said = self.twice["peak_bytes"], self.whatif or {}
         return error(said["peak_bytes"], true) if said.get("ok") else 1.0
 
     @property
@@ -205,13 +206,27 @@ found where all those that the case names are among the plan's knobs with their 
 of a cycle is that of the measured run less its imports, over the cycles that its case says it
 has; in an off-policy loop a cycle is about 1,000 steps. Figures that miss what is asked are
 **bold**.
-
+{_busy(rows)}
 {versions()}
+"""
+
+
+def _busy(rows: Sequence[Row]) -> str:
+    """Say so where others computed while times were taken; sizes do not depend on it."""
+    loads = [row.truth["load"] for row in rows if row.truth.get("load") is not None]
+    cores = os.cpu_count() or 1
+    if not loads or percentile(loads, 0.5) <= cores / 2:
+        return ""
+    return f"""
+**Others computed while the runs were measured** (load {percentile(loads, 0.5):.1f} on {cores} cores
+in the median): their sizes are right, their times and what these allow a plan are too long.
 """
 
 
 def _summary(rows: Sequence[Row]) -> str:
     groups = [[row for row in rows if row.case.group == group] for group in _GROUPS]
+    # Before anything of a group was planned there is nothing to count, and so nothing missed.
+    planned = [group if any(row.said for row in group) else [] for group in groups]
     lines = [
         "## Summary",
         "",
@@ -220,8 +235,8 @@ def _summary(rows: Sequence[Row]) -> str:
         f"| loops measured | {' | '.join(str(len(group)) for group in groups)} | |",
         f"| loops answered | {' | '.join(str(sum(r.answered for r in g)) for g in groups)} | all |",
     ]
-    lines += [line.cells(groups) for line in LINES]
-    lines.append(f"| trains without an optimizer, and told so | {_told(groups)} | all |")
+    lines += [line.cells(planned) for line in LINES]
+    lines.append(f"| trains without an optimizer, and told so | {_told(planned)} | all |")
     return "\n".join([*lines, ""])
 
 

@@ -51,6 +51,7 @@ def import_seconds(prefix: list[str], case: Loop) -> float:
 
 def measure(case: Loop, prefix: list[str], imports: float) -> dict[str, Any]:
     """Run a loop unmodified in a fresh process and return the peak of its tree."""
+    load = os.getloadavg()[0]
     done = run([*prefix, *case.command], environment(), LIMIT_SECONDS)
     failed = done.exit_code != 0 or done.stopped is not None
     return {
@@ -58,6 +59,7 @@ def measure(case: Loop, prefix: list[str], imports: float) -> dict[str, Any]:
         "why": done.complaint() if failed else None,
         "peak_bytes": None if failed else peak_bytes(done),
         "private_libraries": bool(prefix),
+        "load": round(load, 1),
         "import_seconds": round(imports, 2),
         "cycle_seconds": round(max(0.0, done.seconds - imports) / case.cycles, 3),
         **done.measures(),
