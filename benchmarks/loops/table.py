@@ -215,7 +215,7 @@ def _busy(rows: Sequence[Row]) -> str:
     """Say so where others computed while times were taken; sizes do not depend on it."""
     loads = [row.truth["load"] for row in rows if row.truth.get("load") is not None]
     cores = os.cpu_count() or 1
-    if not loads or percentile(loads, 0.5) <= cores / 2:
+    if not loads or percentile(loads, 0.5) <= 1.5 * cores:
         return ""
     return f"""
 **Others computed while the runs were measured** (load {percentile(loads, 0.5):.1f} on {cores} cores
