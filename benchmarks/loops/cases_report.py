@@ -95,8 +95,8 @@ REPORTED: tuple[Loop, ...] = (
         "ensemble_mpc",
         "",
         "model-based planning lists argparse",
-        cycles=4,
-        settings="ensemble=5 candidates=20000 hidden=200",
+        cycles=3,
+        settings="ensemble=5 candidates=10000 hidden=200",
         doubled="candidates --candidates",
     ),
     _loop(
