@@ -196,7 +196,7 @@ OFF_POLICY = (
     loop(
         "ddpg",
         "ddpg",
-        "--total-timesteps 3000",
+        "--total-timesteps 1500 --learning-starts 500 --policy-frequency 50 --save-every 500",
         "ddpg vector tyro lazy-replay saving evaluation",
         cycles=3,
         settings="buffer_size=1000000 batch_size=256 width=2048",
