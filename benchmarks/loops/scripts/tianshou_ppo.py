@@ -57,6 +57,8 @@ if __name__ == "__main__":
         actor=actor,
         dist_fn=lambda logits: torch.distributions.Categorical(logits=logits),
         action_space=env.action_space,
+        action_scaling=False,
+        action_bound_method=None,
     )
     algorithm = PPO(policy=policy, critic=critic, optim=AdamOptimizerFactory(lr=3e-4))
     collector = Collector(algorithm, envs, VectorReplayBuffer(args.collect_steps, len(envs)))
