@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test test-parallel test-alone test-slow test-harm test-pythons demo bench-accuracy bench-explain bench-forecast bench-record bench-scale bench-speed \
+.PHONY: help install lint types test test-parallel test-alone test-slow test-harm test-pythons demo bench-accuracy bench-explain bench-forecast bench-loops bench-record bench-scale bench-speed \
 	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
@@ -105,6 +105,12 @@ bench-explain: install  ## explanations of live processes: sums, names, a thousa
 
 bench-forecast: install  ## forecasts of synthetic runs: told right, and within their intervals
 	$(BIN)/python -m benchmarks.forecast
+
+bench-loops: install  ## plans of any training loop against measured runs, libraries included (long)
+	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -r benchmarks/loops/libraries.txt
+	for stage in truth twice plan whatif table; do \
+		$(BIN)/python -m benchmarks.loops $$stage || exit 1; \
+	done
 
 bench-record: install  ## recording: its cost, kills at random moments, the guard, a sweep (long)
 	for stage in kills guard sweep cost table; do \

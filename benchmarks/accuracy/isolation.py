@@ -37,18 +37,21 @@ def _drop_from_cache(path: Path) -> None:
         os.close(descriptor)
 
 
-def _mapped_files() -> list[str]:
-    command = [sys.executable, "-c", _LIST]
+def _mapped_files(program: str) -> list[str]:
+    command = [sys.executable, "-c", program]
     listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return [path for path in listed.stdout.splitlines() if Path(path).is_file()]
 
 
 @contextlib.contextmanager
-def private_libraries() -> Iterator[list[str]]:
-    """Yield what to put before a command for it to run on copies, or nothing if it cannot."""
+def private_libraries(program: str = _LIST) -> Iterator[list[str]]:
+    """Yield what to put before a command for it to run on copies, or nothing if it cannot.
+
+    `program` prints the paths of the files that a run maps, one on each line.
+    """
     with tempfile.TemporaryDirectory(prefix="libraries-") as folder:
         lines = []
-        for number, path in enumerate(_mapped_files()):
+        for number, path in enumerate(_mapped_files(program)):
             copy = Path(folder, str(number))
             shutil.copy2(path, copy)
             _drop_from_cache(copy)
@@ -57,7 +60,7 @@ def private_libraries() -> Iterator[list[str]]:
         script.write_text("\n".join([*lines, 'exec "$@"']) + "\n")
         prefix = ["unshare", "--mount", "sh", str(script)]
         try:
-            test = [*prefix, sys.executable, "-c", "import sb3_contrib"]
+            test = [*prefix, sys.executable, "-c", program]
             subprocess.run(test, check=True, capture_output=True, timeout=120)
         except (OSError, subprocess.SubprocessError):
             prefix = []

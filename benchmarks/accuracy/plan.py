@@ -30,7 +30,7 @@ def predict(case: Case, option: str) -> dict[str, Any]:
     command += [str(case.path), "--", *case.args]
     with tempfile.TemporaryDirectory() as cache:
         done = run(command, {"PYTHONPATH": _python_path(), "XDG_CACHE_HOME": cache}, every_s=0.5)
-    answer, why = _answer(done)
+    answer, why = read_answer(done)
     return {
         "ok": answer is not None,
         "why": why,
@@ -60,7 +60,8 @@ def _busy(count: int) -> Iterator[None]:
             process.wait()
 
 
-def _answer(done: Run) -> tuple[dict[str, Any] | None, str | None]:
+def read_answer(done: Run) -> tuple[dict[str, Any] | None, str | None]:
+    """Return what a plan printed, or why that is no answer."""
     if done.stopped or done.exit_code not in (FITS, DOES_NOT_FIT):
         return None, done.complaint()
     try:

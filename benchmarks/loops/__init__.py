@@ -1,0 +1,1 @@
+"""Benchmark of plans of any training loop: predicted against measured peaks."""

@@ -1,0 +1,1 @@
+"""A training as a package that is started by ``python -m pixelrl``."""
