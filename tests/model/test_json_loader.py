@@ -107,6 +107,7 @@ readings = st.builds(
     warm=numbers,
     unit=numbers,
     matched_share=shares,
+    unmatched=numbers,
     assumed=st.booleans(),
     activations=st.one_of(st.none(), slopes),
     live=slopes,

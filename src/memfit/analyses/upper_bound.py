@@ -85,7 +85,7 @@ def doubt_bytes(ledger: Ledger, readings: Readings, moment: str) -> dict[str, in
             found[cause] += ledger.bytes_of(c)
     found[SPREAD] = readings.growth_spread.get(moment, 0)
     if phase_of(moment) == "update":
-        found[UNMATCHED] = round((1 - readings.matched_share) * readings.live.at(readings.unit))
+        found[UNMATCHED] = readings.unmatched
     return {str(cause): size for cause, size in found.items()}
 
 

@@ -324,7 +324,7 @@ def _scales(found: Surveyed) -> list[dict[str, int]]:
 
 
 def _matched_note(readings: Readings) -> tuple[str, ...]:
-    if readings.matched_share >= _WELL_MATCHED:
+    if readings.matched_share >= _WELL_MATCHED or not readings.unmatched:
         return ()
     note = (
         f"of the bytes that an update allocates, {readings.matched_share:.0%} grow with the batch "

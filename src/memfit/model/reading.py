@@ -87,10 +87,10 @@ class Readings:
     it grows. `live` is the most of it that is alive at once, a line in the samples of a minibatch;
     `graph` is what one sample of a rollout that records gradients keeps; `growth_spread` is how
     far single replays went beyond their mean; `further` is the growth at sizes far from the run's
-    own. `matched_share` is the share of an update's
-    allocated bytes whose growth with the batch is known. `retained` is what malloc held free at
-    `warm`. `imported` is what imports added beyond the libraries' own, by the import that the run
-    asked for; `held` are large arrays by their path. `assumed` says that no
+    own. `matched_share` is the share of an update's allocated bytes whose growth with the batch is
+    known, `unmatched` what the others would add if they grew with the batch too. `retained` is what
+    malloc held free at `warm`. `imported` is what imports added beyond the libraries' own, by the
+    import that the run asked for; `held` are large arrays by their path. `assumed` says that no
     update could be run and `live` is a guess.
     """
 
@@ -102,6 +102,7 @@ class Readings:
     held: Mapping[str, int] = field(default_factory=dict)
     retained: int = 0
     matched_share: float = 1.0
+    unmatched: int = 0
     assumed: bool = False
     activations: Slope | None = None
     live: Slope = NO_SLOPE

@@ -111,6 +111,21 @@ def test_the_library_may_ask_for_the_size_at_which_updates_are_recorded() -> Non
     assert max(training.batches) == 40
 
 
+def test_blocks_that_cannot_be_matched_may_grow_as_far_as_an_update_is_larger() -> None:
+    """Recorded at 368 samples, a run of 3,680 may have nine times more of them."""
+    training = Torch(spec_of(batch_size=3680))
+    training.recorded_samples = 368
+    training.odd_bytes = 1_000_000
+    readings = surveyed(training)
+    share = 1 - readings.matched_share
+    assert share > 0
+    recorded = FIXED_BYTES + 1_000_000 + 368 * 2 * SAMPLE_BYTES
+    assert readings.unmatched == pytest.approx(9 * share * recorded, rel=0.01)
+    training = Torch(spec_of(batch_size=368))
+    training.odd_bytes = 1_000_000
+    assert surveyed(training).unmatched == 0
+
+
 @pytest.mark.parametrize("steps", [1, 8])
 def test_updates_that_take_whole_steps_of_many_envs_are_recorded_at_two_sizes(steps: int) -> None:
     """Both sizes that would do are less than one step of 600 envs."""

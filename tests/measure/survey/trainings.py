@@ -44,6 +44,7 @@ class Torch(DrivenTraining):
         self.most = most
         self.traceable = True
         self.padded = 1.0
+        self.odd_bytes = 0  # that updates of 368 samples or more hold beside
         self.whole = 1  # updates take whole multiples of so many samples
         self.stays: Any = None
         self.batches: list[int] = []
@@ -62,9 +63,10 @@ class Torch(DrivenTraining):
         if self.stays is None:
             self.stays = torch.ones(self.first_use // 4)
         fixed = torch.ones(FIXED_BYTES // 4)
+        odd = torch.ones(self.odd_bytes // 4) if batch >= 368 else None
         for _ in range(work.minibatches):
             torch.ones(batch, FEATURES).clone()
-        del fixed
+        del fixed, odd
 
     def samples_of(self, work: Work) -> int:
         return -(-work.batch // self.whole) * self.whole

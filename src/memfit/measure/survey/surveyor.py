@@ -131,6 +131,7 @@ class Surveyor:
             self.readings,
             activations=traced,
             matched_share=updates.matched_share,
+            unmatched=_unmatched(updates, round(full.width * padding)),
             graph=graph,
             live=Slope.through(*ends, *live),
         )
@@ -256,6 +257,13 @@ class Surveyor:
             assumed=True,
             notes=(*found.notes, note),
         )
+
+
+def _unmatched(updates: GrowingCycle, batch: int) -> int:
+    """What an update may hold more than is known: blocks that could not be matched may grow too."""
+    times = batch / updates.batch
+    held = (1 - updates.matched_share) * updates.at(updates.batch).live_peak
+    return max(0, round(held * (times - 1)))
 
 
 def _likely(growth: Mapping[str, HeapGrowth]) -> dict[str, int]:
