@@ -76,7 +76,7 @@ class Recorder:
         self.tree = tree
         self.started, self._clock = time.monotonic(), time.time()
         self._sampler = Sampler(tree)
-        self._oom_kills = OomKills(group)
+        self._oom_kills = OomKills(group, tree.main)
         facts = {"command": list(self.command), "pid": tree.main, "started": self._clock}
         if self.limit is not None:
             facts |= {"limit_bytes": self.limit.bytes, "limit_source": self.limit.source}
@@ -232,7 +232,7 @@ class Recorder:
             self._say(text)
         self._event(EventKind.END, f"ended with exit code {code}", self.peak)
 
-    def _look_for_oom_kills(self, *, killed: bool = False) -> None:
+    def _look_for_oom_kills(self, *, killed: bool | None = None) -> None:
         text = self._oom_kills.found(self._sampler.members, killed=killed)
         if text:
             text = f"{text}, at {format_bytes(self.peak)}"
