@@ -14,15 +14,19 @@ from memfit.measure.record.sampling import Sampler
 from tests.faults import MIB, python
 
 # Holds 80 MiB. With each line it starts 30 workers that hold 3 MiB each of their own, or grows by
-# 40 MiB, or ends its workers.
+# 40 MiB, of its own or of shared memory, or ends its workers.
 POOL = """
-import os, signal, sys, time
+import mmap, os, signal, sys, time
 kept = [bytearray(b"1") * (80 << 20)]
 workers = []
 print("ready", flush=True)
 for line in sys.stdin:
     if line == "grow\\n":
         kept.append(bytearray(b"1") * (40 << 20))
+    if line == "share\\n":
+        kept.append(mmap.mmap(-1, 40 << 20))
+        for i in range(0, 40 << 20, 4096):
+            kept[-1][i] = 1
     if line == "end\\n":
         for worker in workers:
             os.kill(worker, signal.SIGKILL)
@@ -135,6 +139,20 @@ def test_who_ends_leaves_to_the_others_what_it_shared(pool: Pool) -> None:
     pool.does("end")
     bounds = pool.sampler.bounds()
     assert bounds.least <= pool.true <= bounds.most + MIB
+
+
+@pytest.mark.parametrize("workers", [False, True])
+def test_new_shared_memory_is_likely_of_a_process_that_is_alone(pool: Pool, workers: bool) -> None:
+    """A guard that had to read first would be late; among workers it may be another's."""
+    if workers:
+        pool.does("fork")
+    before = pool.told
+    pool.does("share")
+    bounds = pool.sampler.bounds()
+    assert bounds.least == pytest.approx(before, rel=0.02)
+    assert bounds.likely - before == pytest.approx(0 if workers else 40 * MIB, abs=2 * MIB)
+    assert bounds.most - before == pytest.approx(40 * MIB, abs=3 * MIB)
+    assert pool.told == pytest.approx(pool.true, rel=0.02)
 
 
 def test_an_exact_reading_more_than_usual_takes_its_part_of_the_time_and_no_more(

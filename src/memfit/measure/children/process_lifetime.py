@@ -94,7 +94,8 @@ def _hold(tree: proc.Tree, members: list[int], held: list[int]) -> None:
         members += level
         held += stopped
         signal_all(stopped, signal.SIGSTOP)
-        while not all(map(_is_still, stopped)) and time.monotonic() < until:
+        parents = [pid for pid in stopped if proc.children(pid)]
+        while not all(map(_is_still, parents)) and time.monotonic() < until:
             time.sleep(0.0005)
 
 

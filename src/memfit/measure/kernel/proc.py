@@ -103,6 +103,11 @@ def rollup(pid: int | str = "self") -> Rollup | None:
     return None if shared is None else Rollup(**amounts, rss_shmem=shared * 1024)
 
 
+def shared_memory(pid: int) -> int:
+    """Resident pages of shared memory alone; 0 where the process is gone."""
+    return _status("RssShmem", pid)
+
+
 def stat(pid: int) -> list[str]:
     """The words of /proc/PID/stat after the name, which may itself contain anything."""
     with open(f"/proc/{pid}/stat", errors="replace") as file:

@@ -37,7 +37,7 @@ class LimitGuard:
         bounds, over = self._sampler.bounds(), 0
         if not self._asked and self._above(self.limit, bounds):
             over = self._ask_if_over()
-            bounds = Bounds(least=over, most=over)
+            bounds = Bounds.exactly(over)
         if self._asked:
             late = time.monotonic() - self._asked > self.grace
             if late or self._above(_HARD * self.limit, bounds):
@@ -49,8 +49,8 @@ class LimitGuard:
 
         It runs on meanwhile: who shares memory among workers is no reason to hold them.
         """
-        if not bounds.least <= amount < bounds.most or time.monotonic() < self._next_exact:
-            return bounds.least > amount
+        if not bounds.likely <= amount < bounds.most or time.monotonic() < self._next_exact:
+            return bounds.likely > amount
         started = time.thread_time()
         exact = self._sampler.exact_bytes()
         self._next_exact = time.monotonic() + _PAUSE * (time.thread_time() - started)

@@ -26,10 +26,20 @@ _BLOCK = 32 * 2**20  # a mapping that may be a buffer being filled
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What a tree holds at least and at most."""
+    """What a tree holds at least and at most.
+
+    `likely` is `least` with new shared memory of a process that has nobody in its tree to share it
+    with; another tree may still have it too.
+    """
 
     least: int
+    likely: int
     most: int
+
+    @classmethod
+    def exactly(cls, amount: int) -> Bounds:
+        """Where it has been read."""
+        return cls(least=amount, likely=amount, most=amount)
 
     @property
     def apart(self) -> bool:
@@ -41,7 +51,7 @@ class _Known:
     """A process when its PSS was read: `before` and `after` are its resident sizes around that.
 
     `private` is what goes if it ends, whoever it shared the rest with; `mapped` is what it had of
-    files and shared memory afterwards.
+    files and shared memory afterwards, `shared` what of shared memory alone.
     """
 
     pss: int
@@ -49,6 +59,7 @@ class _Known:
     before: int
     after: int
     mapped: int
+    shared: int
 
 
 class Sampler:
@@ -128,6 +139,7 @@ class Sampler:
         started since: a fork has its parent's. Who lets go of shared pages leaves them to others.
         """
         least = most = self._exact
+        shared = 0
         gone = dict(self._known)
         for pid in self.members:
             resident, mapped = proc.resident_and_mapped(pid)
@@ -136,11 +148,15 @@ class Sampler:
                 most += resident
             elif resident:
                 del gone[pid]
-                least += resident - known.after - max(0, mapped - known.mapped)
+                more = max(0, mapped - known.mapped)
+                least += resident - known.after - more
+                if more and len(self.members) == 1:
+                    shared = min(more, max(0, proc.shared_memory(pid) - known.shared))
                 most += max(resident - known.before, -known.private)
         least -= sum(known.pss for known in gone.values())
         most -= sum(known.private for known in gone.values())
-        return Bounds(least=max(0, min(least, most)), most=max(0, most))
+        least = max(0, min(least, most))
+        return Bounds(least=least, likely=max(least, min(least + shared, most)), most=max(0, most))
 
     def _read_exactly(self) -> Bounds:
         started = time.thread_time()  # what it costs, however busy the machine is
@@ -158,6 +174,7 @@ class Sampler:
                     before=before[pid] if found else resident,
                     after=resident,
                     mapped=mapped,
+                    shared=found.rss_shmem if found else 0,
                 )
         self._exact = sum(known.pss for known in self._known.values())
         self._highest = max(self._highest, self._exact)
@@ -166,7 +183,7 @@ class Sampler:
         self._doubted, self._doubted_members = 0, set()
         took = time.thread_time() - started
         self._next_exact = time.monotonic() + max(_LEAST_SECONDS, _SHARE * took)
-        return Bounds(least=self._exact, most=self._exact)
+        return Bounds.exactly(self._exact)
 
     def _may_read(self) -> bool:
         """Whether there is time left for one more exact reading than usual."""
