@@ -197,3 +197,18 @@ def test_memory_that_workers_share_is_no_reason_to_end_them() -> None:
     with run(python(SHARED), "--no-file", "--limit", "110MiB") as process:
         _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 7 and "asking it to end" not in said, said
+
+
+# Says how often it was told to go on: nobody is, unless it was stopped.
+NOTES = """
+import signal
+noted = []
+signal.signal(signal.SIGCONT, lambda number, frame: noted.append(number))
+"""
+
+
+def test_a_run_within_its_limit_is_never_held() -> None:
+    code = NOTES + SHARED.replace("raise", "print(noted, flush=True)\nraise")
+    with run(python(code), "--no-file", "--limit", "110MiB") as process:
+        out, said = process.communicate(timeout=SECONDS)
+    assert out == "[]\n" and process.returncode == 7, said

@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
@@ -14,6 +15,7 @@ from memfit.errors import UsageError
 from memfit.measure.kernel import proc
 
 _PR_SET_PDEATHSIG = 1
+_STOPPING_SECONDS = 0.05  # a process that computes takes a moment to stop
 # Looked up here: a fork of a program with threads should look nothing up.
 _PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 
@@ -64,6 +66,42 @@ def hold_still(members: Callable[[], Sequence[int]]) -> list[int]:
         signal_all(more, signal.SIGSTOP)
         held += more
     return held
+
+
+@contextlib.contextmanager
+def held_still(tree: proc.Tree) -> Iterator[list[int]]:
+    """Stop a tree for a moment so that none of it notices: all of its processes.
+
+    Who waits for a child is told when that is stopped. So parents stop before their children, and
+    go on after them. Who was stopped before, by its user or by another process, stays so.
+    """
+    members: list[int] = []
+    held: list[int] = []
+    try:
+        _hold(tree, members, held)
+        yield members
+    finally:
+        signal_all(held[::-1], signal.SIGCONT)
+
+
+def _hold(tree: proc.Tree, members: list[int], held: list[int]) -> None:
+    until = time.monotonic() + _STOPPING_SECONDS
+    while more := [pid for pid in tree.members() if pid not in members]:
+        # Those whose parents are held: these start no others any more.
+        found = {pid: proc.state_and_parent(pid) for pid in more}
+        level = [pid for pid in more if found[pid][1] not in found] or more
+        stopped = [pid for pid in level if found[pid][0] not in "Tt"]
+        members += level
+        held += stopped
+        signal_all(stopped, signal.SIGSTOP)
+        parents = [pid for pid in stopped if proc.children(pid)]
+        while not all(map(_is_still, parents)) and time.monotonic() < until:
+            time.sleep(0.0005)
+
+
+def _is_still(pid: int) -> bool:
+    """Whether no thread of a process runs, or can before it stops."""
+    return not any(proc.state_and_parent(thread)[0] in "RS" for thread in proc.thread_ids(pid))
 
 
 def signal_all(pids: Sequence[int], number: signal.Signals) -> None:

@@ -24,8 +24,17 @@ class Group:
 
     def killed(self) -> int:
         """How many processes of the group the kernel has ended for want of memory."""
+        return max(self._counts(), default=0)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the kernel counts these: not for the group that is above all others."""
+        return bool(self._counts())
+
+    def _counts(self) -> list[int]:
         files = (self.path / "memory.events", self.path / "memory.oom_control")
-        return max(figure(file, "oom_kill ") or 0 for file in files)
+        found = (figure(file, "oom_kill ") for file in files)
+        return [count for count in found if count is not None]
 
     def end_if_killed(self) -> None:
         """Where the kernel has ended a process of the group, end all others too.

@@ -103,25 +103,37 @@ def rollup(pid: int | str = "self") -> Rollup | None:
     return None if shared is None else Rollup(**amounts, rss_shmem=shared * 1024)
 
 
+def shared_memory(pid: int) -> int:
+    """Resident pages of shared memory alone; 0 where the process is gone."""
+    return _status("RssShmem", pid)
+
+
 def stat(pid: int) -> list[str]:
     """The words of /proc/PID/stat after the name, which may itself contain anything."""
     with open(f"/proc/{pid}/stat", errors="replace") as file:
         return file.read().rpartition(")")[2].split()
 
 
+def state_and_parent(pid: int) -> tuple[str, int]:
+    """The letter of what a process or thread does, and who started it; X and 0 where it is gone."""
+    words = text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return (words[0], int(words[1])) if words else ("X", 0)
+
+
 def resident(pid: int) -> int:
     """What a process has in memory, as the kernel keeps it ready; 0 where it is gone."""
-    return _statm(pid, 1)
+    return resident_and_mapped(pid)[0]
 
 
 def mapped(pid: int) -> int:
     """How much of that is pages of files and of shared memory."""
-    return _statm(pid, 2)
+    return resident_and_mapped(pid)[1]
 
 
-def _statm(pid: int, at: int) -> int:
+def resident_and_mapped(pid: int) -> tuple[int, int]:
+    """Both, of one moment."""
     words = text(f"/proc/{pid}/statm").split()
-    return int(words[at]) * PAGE if words else 0
+    return (int(words[1]) * PAGE, int(words[2]) * PAGE) if words else (0, 0)
 
 
 def thread_ids(pid: int) -> list[int]:

@@ -27,6 +27,7 @@ _WARN = 0.9  # of the limit
 _FORECAST_SECONDS = 5.0
 _LEDGER_GROWTH = 1.03  # a new peak worth its rows
 _LEDGER_FIRST, _LEDGER_SHARE = 0.3, 0.005  # seconds, and share of the time, that reading rows takes
+_LEDGER_LONGEST = 1.0  # seconds that one reading may take beyond that: nothing else is read then
 _LEAVING_SECONDS = 0.5  # what ends with the command may take so long after it
 
 
@@ -66,6 +67,7 @@ class Recorder:
         self._peak_ledger: Ledger | None = None
         self._ended_by_us = ""
         self._next_read = self._next_forecast = self._ledger_seconds = 0.0
+        self._ledger_each = 0.0  # seconds for a process; the first time is more, for imports
         self._ledger_bytes = 0
         self._warned = self._trouble = self._ready = False
 
@@ -78,7 +80,7 @@ class Recorder:
     def _prepare(self) -> None:
         tree = self.tree
         self._sampler = Sampler(tree)
-        self._oom_kills = OomKills(self._group)
+        self._oom_kills = OomKills(self._group, tree.main)
         facts = {"command": list(self.command), "pid": tree.main, "started": self._clock}
         if self.limit is not None:
             facts |= {"limit_bytes": self.limit.bytes, "limit_source": self.limit.source}
@@ -103,7 +105,8 @@ class Recorder:
         wait = max(_SOONEST, self._next_read - self.seconds)
         if self.limit is None:
             return wait
-        held = self._safely(self._sampler.quick_bytes) or 0
+        bounds = self._safely(self._sampler.bounds)
+        held = 0 if bounds is None else bounds.most
         return max(_SOONEST, min(wait, max(0, self.limit.bytes - held) / _FASTEST))
 
     def end(self, code: int, left: Sequence[int] = ()) -> None:
@@ -173,16 +176,22 @@ class Recorder:
         return keep
 
     def _rows_of_peak(self, amount: int) -> None:
-        spent = self._ledger_seconds > _LEDGER_FIRST + _LEDGER_SHARE * self.seconds
-        if spent or amount < _LEDGER_GROWTH * self._ledger_bytes:
+        members = self._sampler.members
+        room = _LEDGER_FIRST + _LEDGER_SHARE * self.seconds - self._ledger_seconds
+        takes = self._ledger_each * len(members)
+        if room < 0 or takes > max(room, _LEDGER_LONGEST):
+            return
+        if amount < _LEDGER_GROWTH * self._ledger_bytes:
             return
         started = time.thread_time()
-        ledger = self.tools.ledger(self._sampler.members)
+        ledger = self.tools.ledger(members)
         if ledger.components:  # else it has ended meanwhile
             self._keep_rows(ledger)
             self._event(EventKind.PEAK, f"a new peak: {format_bytes(amount)}", amount)
             self._ledger_bytes = amount
-        self._ledger_seconds += time.thread_time() - started
+        took = time.thread_time() - started
+        self._ledger_seconds += took
+        self._ledger_each = min(took / len(members), self._ledger_each or took)
 
     def _keep_rows(self, ledger: Ledger) -> None:
         seconds, self._peak_ledger = self.seconds, ledger
@@ -226,9 +235,14 @@ class Recorder:
         else:
             self._look_for_oom_kills(killed=code == 128 + signal.SIGKILL)
             self._tell_of(left)
+        if self._sampler.unconfirmed:
+            most = format_bytes(self._sampler.unconfirmed)
+            text = f"processes came and went faster than they can be read: up to {most} is possible"
+            self._event(EventKind.WARNING, text)
+            self._say(text)
         self._event(EventKind.END, f"ended with exit code {code}", self.peak)
 
-    def _look_for_oom_kills(self, *, killed: bool = False) -> None:
+    def _look_for_oom_kills(self, *, killed: bool | None = None) -> None:
         text = self._oom_kills.found(self._sampler.members, killed=killed)
         if text:
             text = f"{text}, at {format_bytes(self.peak)}"

@@ -1,12 +1,14 @@
 """Samples the memory of a process tree, often and at little cost.
 
-Adding up PSS takes longer the more memory there is, so it is done seldom; in between, the change of
-the resident size, which the kernel keeps ready, is added to it.
+Memory is the sum of PSS. Adding that up takes longer the more memory and processes there are, so it
+is done seldom. In between there are two bounds, from the resident sizes that the kernel keeps
+ready: what the tree holds for certain, and the most that it can hold.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.mappings import Mapping, mappings
@@ -14,8 +16,50 @@ from memfit.model import Reading
 
 _SHARE = 200  # an exact reading takes at most this part of the time between two
 _LEAST_SECONDS = 0.5
-_MEMBERS_SECONDS = 0.02
+# More of them where the bounds are apart: this part of the time, and at first or after a quiet time
+# so many seconds at once.
+_DOUBT_SHARE, _DOUBT_SECONDS = 100, 0.3
+_APART, _APART_BYTES = 0.02, 4 * 2**20  # of the upper bound: no doubt below
+_MEMBERS_SECONDS, _MEMBERS_SHARE = 0.02, 10  # between two searches for processes
 _BLOCK = 32 * 2**20  # a mapping that may be a buffer being filled
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What a tree holds at least and at most.
+
+    `likely` is `least` with new shared memory of a process that has nobody in its tree to share it
+    with; another tree may still have it too.
+    """
+
+    least: int
+    likely: int
+    most: int
+
+    @classmethod
+    def exactly(cls, amount: int) -> Bounds:
+        """Where it has been read."""
+        return cls(least=amount, likely=amount, most=amount)
+
+    @property
+    def apart(self) -> bool:
+        return self.most - self.least > max(_APART_BYTES, _APART * self.most)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """A process when its PSS was read: `before` and `after` are its resident sizes around that.
+
+    `private` is what goes if it ends, whoever it shared the rest with; `mapped` is what it had of
+    files and shared memory afterwards, `shared` what of shared memory alone.
+    """
+
+    pss: int
+    private: int
+    before: int
+    after: int
+    mapped: int
+    shared: int
 
 
 class Sampler:
@@ -24,24 +68,39 @@ class Sampler:
     def __init__(self, tree: proc.Tree) -> None:
         self.tree = tree
         self.members: list[int] = [tree.main]
-        self._exact = 0
-        self._resident = 0
-        self._next_exact = 0.0
+        self._exact = self._peak = 0
+        self._highest = 0  # of the exact readings since the last sample
+        self._known: dict[int, _Known] = {}
+        self._next_exact = self._next_members = 0.0
+        self._allowed, self._allowed_at = _DOUBT_SECONDS, time.monotonic()
+        self._unconfirmed = self._doubted = 0
+        self._doubted_members: set[int] = set()
         self._high_water = 0
-        self._next_members = 0.0
         self._filling = Filling(tree.main)
 
     def sample(self, seconds: float, step: int | None = None) -> Reading:
-        """What the tree holds now, with spikes of its main process since the last time."""
+        """What the tree holds now, with spikes of its main process since the last time.
+
+        A new peak is an exact reading, or one with memory that came on top for certain since.
+        """
+        bounds = self.bounds()
         if time.monotonic() >= self._next_exact:
-            self._read_exactly()
-        amount = self._now()
+            bounds = self._read_exactly()
+        elif bounds.apart and self._may_read():
+            started = time.thread_time()
+            bounds = self._read_exactly()
+            self._allowed -= time.thread_time() - started
+        if bounds.apart and bounds.most > max(self._peak, self._doubted):
+            self._doubted, self._doubted_members = bounds.most, set(self.members)
+        amount = max(self._highest, min(bounds.most, max(self._peak, bounds.least)))
+        self._highest = 0
         threads = sum(map(proc.threads, self.members))
         high = proc.high_water(self.tree.main)
         if high > self._high_water:
             own = proc.resident(self.tree.main)
             amount += max(0, high - max(own, self._high_water)) if self._high_water else 0
             self._high_water = high
+        self._peak = max(self._peak, amount)
         self._filling.look()
         return Reading(
             seconds=seconds,
@@ -53,31 +112,86 @@ class Sampler:
             room=self._filling.room,
         )
 
-    def quick_bytes(self) -> int:
-        """The same without spikes and threads: for a guard that looks often."""
-        now = time.monotonic()
-        if now >= self._next_members:
+    @property
+    def unconfirmed(self) -> int:
+        """The most that the tree may have held, above its peak, at a time that was not read."""
+        most = max(self._unconfirmed, self._doubted)
+        return most if most > self._peak else 0
+
+    def bounds(self) -> Bounds:
+        """What it holds, without spikes and threads: for a guard that looks often."""
+        if time.monotonic() >= self._next_members:
+            started = time.thread_time()
             self.members = self.tree.members()
-            self._next_members = now + _MEMBERS_SECONDS
+            took = time.thread_time() - started
+            self._next_members = time.monotonic() + max(_MEMBERS_SECONDS, _MEMBERS_SHARE * took)
         return self._now()
 
     def exact_bytes(self) -> int:
         """The sum of PSS, read now."""
-        self._read_exactly()
-        return self._now()
+        return self._read_exactly().least
 
-    def _now(self) -> int:
-        return max(0, self._exact + sum(map(proc.resident, self.members)) - self._resident)
+    def _now(self) -> Bounds:
+        """The last exact reading, and what has changed since.
 
-    def _read_exactly(self) -> None:
-        started = time.monotonic()
+        Private pages that a process has more than at that time are new for certain. Pages of files
+        and of shared memory may have been another's before, and so may all of a process that was
+        started since: a fork has its parent's. Who lets go of shared pages leaves them to others.
+        """
+        least = most = self._exact
+        shared = 0
+        gone = dict(self._known)
+        for pid in self.members:
+            resident, mapped = proc.resident_and_mapped(pid)
+            known = self._known.get(pid)
+            if known is None:
+                most += resident
+            elif resident:
+                del gone[pid]
+                more = max(0, mapped - known.mapped)
+                least += resident - known.after - more
+                if more and len(self.members) == 1:
+                    shared = min(more, max(0, proc.shared_memory(pid) - known.shared))
+                most += max(resident - known.before, -known.private)
+        least -= sum(known.pss for known in gone.values())
+        most -= sum(known.private for known in gone.values())
+        least = max(0, min(least, most))
+        return Bounds(least=least, likely=max(least, min(least + shared, most)), most=max(0, most))
+
+    def _read_exactly(self) -> Bounds:
+        started = time.thread_time()  # what it costs, however busy the machine is
         self.members = self.tree.members()
-        exact = self.tree.memory().pss
-        if exact:
-            self._exact = exact
-            self._resident = sum(map(proc.resident, self.members))
-        took = time.monotonic() - started
+        before = {pid: proc.resident(pid) for pid in self.members}
+        read = {pid: proc.rollup(pid) for pid, resident in before.items() if resident}
+        self._known = {}
+        for pid, found in read.items():
+            resident, mapped = proc.resident_and_mapped(pid)
+            if resident:  # else it has ended meanwhile, and the others have what it shared
+                self._known[pid] = _Known(
+                    # Of another user's process only the resident size can be had.
+                    pss=found.pss if found else resident,
+                    private=found.private if found else resident,
+                    before=before[pid] if found else resident,
+                    after=resident,
+                    mapped=mapped,
+                    shared=found.rss_shmem if found else 0,
+                )
+        self._exact = sum(known.pss for known in self._known.values())
+        self._highest = max(self._highest, self._exact)
+        if not self._doubted_members <= set(self._known):  # it cannot be read any more
+            self._unconfirmed = max(self._unconfirmed, self._doubted)
+        self._doubted, self._doubted_members = 0, set()
+        took = time.thread_time() - started
         self._next_exact = time.monotonic() + max(_LEAST_SECONDS, _SHARE * took)
+        return Bounds.exactly(self._exact)
+
+    def _may_read(self) -> bool:
+        """Whether there is time left for one more exact reading than usual."""
+        now = time.monotonic()
+        earned = (now - self._allowed_at) / _DOUBT_SHARE
+        self._allowed = min(_DOUBT_SECONDS, self._allowed + earned)
+        self._allowed_at = now
+        return self._allowed > 0
 
 
 class Filling:
