@@ -31,6 +31,7 @@ from memfit.model import (
     RunSpec,
 )
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
+from memfit.model.trial import TrialReading
 from memfit.sources.script import (
     goes_on_after,
     imports_of,
@@ -128,7 +129,7 @@ def plan(
             followed = _followed(after.result(), found.readings)
         said += _after_notes(followed, rest)
     doubtful = in_doubt(found.ledger, found.readings)
-    if probe or (doubtful and not quick):
+    if found.readings.trial is None and (probe or (doubtful and not quick)):
         say(progress, "rehearsing it")
         found, peak = _rehearsed(found, timeout)
         own_peak = max(own_peak, peak)
@@ -153,7 +154,7 @@ def plan(
         peak_bytes=ledger.peak.bytes,
         upper_bytes=upper_bytes(ledger, readings),
         limit=limit_used,
-        method="probe" if readings.rehearsed else "survey",
+        method="trial" if readings.trial else "probe" if readings.rehearsed else "survey",
         doubt=doubt_bytes(ledger, readings, ledger.peak.moment),
         capacity=tuple(capacity(ledger, h) for h in hardware),
         crossing=crossing(ledger, limit_used.bytes),
@@ -217,10 +218,19 @@ def _ledger_of(job: Job, answer: Answer, base: Future[ImportCost]) -> Surveyed:
         base=cost.bytes,
         stopped=answer.readings.stopped - cost.own,
         warm=answer.readings.warm - cost.own,
+        trial=_tried(answer.readings.trial, cost.own),
         imported=_beyond(answer.imports, cost.modules),
     )
     ledger = run_ledger(spec, library.rows(spec, readings))
     return Surveyed(job=job, spec=spec, readings=readings, ledger=ledger, own=cost.own)
+
+
+def _tried(trial: TrialReading | None, own: int) -> TrialReading | None:
+    """A trial without what memfit's own modules took in it."""
+    if trial is None:
+        return None
+    peaks = {phase: peak - own for phase, peak in trial.peaks.items()}
+    return replace(trial, peaks=peaks, built=trial.built - own, now=trial.now - own)
 
 
 def _beyond(imports: Mapping[str, Mapping[str, int]], known: frozenset[str]) -> dict[str, int]:

@@ -21,6 +21,7 @@ from memfit.child.failures import answer_to
 from memfit.child.held_arrays import held_arrays
 from memfit.child.import_hooks import ImportHooks, reserve_without_limit
 from memfit.child.import_steps import ImportSteps
+from memfit.child.loop_trial import LoopTrial
 from memfit.child.no_outside import close_off, no_windows
 from memfit.child.renaming import rename_as_without_overlay
 from memfit.errors import SpecError, Unsupported
@@ -36,7 +37,7 @@ from memfit.model import AfterReading, Rehearsed
 from memfit.model.confinement import Confinement
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
 from memfit.model.json_loader import to_json
-from memfit.model.training import Driven, ModuleHook, Observed, SkipTraining, Training
+from memfit.model.training import Driven, Looping, ModuleHook, Observed, SkipTraining, Training
 
 
 class Child:
@@ -55,6 +56,7 @@ class Child:
         self.script = os.path.abspath(job.target)  # noqa: PTH100 - as Python names it
         self.imports = ImportSteps()
         self.after = AfterLearn(self.script, job.seconds, self._ran_on)
+        self.loop = LoopTrial(job, self._tried)
 
     def answer(self, answer: Answer) -> NoReturn:
         """Write the answer and end: no `finally` of the user's, no exit handler, runs."""
@@ -128,6 +130,10 @@ class Child:
 
     def stop(self, training: Training) -> Any:
         """Look at a training that is about to begin; return only where it is to go on."""
+        if isinstance(training, Looping):
+            self.loop.begin(training)
+            return
+        self.loop.dismiss()
         self._check_settings(training)
         if self.job.look is Look.OBSERVE and isinstance(training, Observed):
             self.observer = Observer(training, self.job.updates, self._end_observing)
@@ -192,6 +198,14 @@ class Child:
             return None
         peaks, rows = self.observer.peaks, self.observer.rows
         return Answer(status=Status.OBSERVED, peaks=peaks, rows=rows)
+
+    def tried(self, code: Any = None) -> Answer | None:
+        """Answer with what was seen of a loop in a script that has ended well, if it updated."""
+        return self.loop.ended() if os.getpid() == self.own and code in (None, 0) else None
+
+    def _tried(self, found: Answer) -> NoReturn:
+        imports = {name: dict(parts) for name, parts in self.imports.bytes.items()}
+        self.answer(replace(found, imports=imports))
 
     def _end_observing(self) -> None:
         found = self.observed()

@@ -9,7 +9,7 @@ one of two ways: a `Driven` one does a part of its own work at sizes of memfit's
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +19,7 @@ from memfit.model.job import Job
 from memfit.model.ledger import Component
 from memfit.model.reading import Readings
 from memfit.model.runspec import RunSpec
+from memfit.model.trial import TrialArrays, TrialReading
 
 ModuleHook = Callable[[ModuleType], None]
 Mark = Callable[[str], None]
@@ -194,6 +195,54 @@ class Observed(Training, Protocol):
     @abstractmethod
     def arrays(self) -> Mapping[str, Iterable[Any]]:
         """The arrays and tensors of the run, by the names of their rows."""
+
+
+class LoopListener(Protocol):
+    """Who is told what a training loop does while it runs on."""
+
+    @abstractmethod
+    def stepped(self, env: object, steps: int) -> None:
+        """An env, or several at once, made so many steps together."""
+
+    @abstractmethod
+    def updated(self) -> None:
+        """An optimizer has made a step."""
+
+    @abstractmethod
+    def saving(self) -> None:
+        """A checkpoint begins to be written."""
+
+    @abstractmethod
+    def saved(self) -> None:
+        """It has been written."""
+
+
+@runtime_checkable
+class Looping(Training, Protocol):
+    """A training of no known library: it runs on as it is, and a listener is told what it does.
+
+    Its facts are known at the end, from what its variables held.
+    """
+
+    @abstractmethod
+    def listen(self, listener: LoopListener) -> None:
+        """Tell this one from now on."""
+
+    @abstractmethod
+    def dismiss(self) -> None:
+        """Tell nobody any more."""
+
+    @abstractmethod
+    def observed(self, trial: TrialReading, held: Mapping[str, Sequence[TrialArrays]]) -> LoopFacts:
+        """The run's facts, from the arrays that were held in each phase."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopFacts:
+    """What a loop says of itself after a trial: its facts, and the reading with rows' bytes."""
+
+    spec: RunSpec
+    trial: TrialReading
 
 
 class Stop(Protocol):

@@ -1,0 +1,173 @@
+"""Notices what any training loop does: envs that are stepped, optimizers, checkpoints.
+
+An env is any object whose class has `step` and `reset`, of Gymnasium or not; the outermost of those
+that call each other counts. All of torch's optimizers have hooks of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import Any
+
+from memfit.libraries.loop.playback import Playback
+from memfit.model.training import LoopListener, ModuleHook
+
+_MARK = "_memfit_watched"
+_SAVES = {"torch.serialization": "save", "pickle": "dump"}
+
+
+class Signals:
+    """Passes on what the loop does, to whoever listens, in the process that the script runs in."""
+
+    def __init__(self) -> None:
+        self.listener: LoopListener | None = None
+        self.begun: Callable[[], None] | None = None
+        self.playback: Playback | None = None
+        self.optimizers: dict[int, Any] = {}
+        self.env: Any = None
+        self.pid = 0
+        self.depth = 0
+        self.updates = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A worker that gets a watched class by pickle has signals of its own, that say nothing."""
+        return Signals, ()
+
+    def start(self, begun: Callable[[], None], *, play_back: bool) -> None:
+        """Notice from now on; `begun` is called when a loop does something for the first time."""
+        self.begun, self.pid = begun, os.getpid()
+        self.playback = Playback() if play_back else None
+
+    def stop(self) -> None:
+        """Notice nothing any more."""
+        self.listener = self.begun = self.playback = None
+        self.pid = 0
+
+    # -- what is put on ----------------------------------------------------------------------------
+
+    def hooks(self) -> dict[str, ModuleHook]:
+        """By module, what to change in it."""
+        saves = {module: self._watch_saving(name) for module, name in _SAVES.items()}
+        return {"builtins": self._watch_classes, "torch.optim.optimizer": self._watch_optimizers, **saves}
+
+    def _watch_classes(self, builtins: ModuleType) -> None:
+        build: Any = builtins.__build_class__  # type: ignore[attr-defined]
+
+        @functools.wraps(build)
+        def build_class(*args: Any, **kwargs: Any) -> Any:
+            made = build(*args, **kwargs)
+            if isinstance(made, type):
+                self.watch_env(made)
+            return made
+
+        builtins.__build_class__ = build_class  # type: ignore[attr-defined]
+
+    def watch_env(self, cls: type) -> None:
+        """Watch a class, if it is one of envs."""
+        own = vars(cls)
+        step = own.get("step")
+        if type(step) is not FunctionType or hasattr(step, _MARK) or hasattr(cls, "zero_grad"):
+            return
+        if not callable(getattr(cls, "reset", None)):
+            return
+        cls.step = _stepping(self, step)  # type: ignore[attr-defined]
+        if type(own.get("reset")) is FunctionType:
+            cls.reset = _resetting(self, own["reset"])  # type: ignore[attr-defined]
+
+    def _watch_optimizers(self, module: ModuleType) -> None:
+        def updated(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if os.getpid() == self.pid:
+                self.updated(optimizer)
+
+        module.register_optimizer_step_post_hook(updated)
+
+    def _watch_saving(self, name: str) -> ModuleHook:
+        def hook(module: ModuleType) -> None:
+            save = getattr(module, name)
+
+            @functools.wraps(save)
+            def saving(*args: Any, **kwargs: Any) -> Any:
+                listener = self.listener if os.getpid() == self.pid else None
+                if listener is not None:
+                    listener.saving()
+                try:
+                    return save(*args, **kwargs)
+                finally:
+                    if listener is not None:
+                        listener.saved()
+
+            setattr(module, name, saving)
+
+        return hook
+
+    # -- what happens ------------------------------------------------------------------------------
+
+    def updated(self, optimizer: Any) -> None:
+        """An optimizer has made a step."""
+        self.updates += 1
+        self.optimizers[id(optimizer)] = optimizer
+        self._begin()
+        if self.playback is not None:
+            self.playback.end()
+            self.playback = None
+        if self.listener is not None:
+            self.listener.updated()
+
+    def stepped(self, env: Any) -> None:
+        """The outermost env was stepped."""
+        self.env = env
+        self._begin()
+        if self.listener is not None:
+            self.listener.stepped(env, envs_of(env))
+
+    def _begin(self) -> None:
+        begun, self.begun = self.begun, None
+        if begun is not None:
+            begun()
+
+
+def envs_of(env: Any) -> int:
+    """How many envs are stepped at once."""
+    count = getattr(env, "num_envs", 1)
+    return count if isinstance(count, int) and count > 0 else 1
+
+
+def _stepping(signals: Signals, step: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(step)
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if os.getpid() != signals.pid or signals.depth:
+            return step(self, *args, **kwargs)
+        signals.depth += 1
+        try:
+            playback, updates = signals.playback, signals.updates
+            if playback is None:
+                result = step(self, *args, **kwargs)
+            else:
+                result = playback.step(self, lambda: step(self, *args, **kwargs))
+        finally:
+            signals.depth -= 1
+        if signals.updates == updates:  # what updates by itself is an agent, no env
+            signals.stepped(self)
+        return result
+
+    setattr(watched, _MARK, True)
+    return watched
+
+
+def _resetting(signals: Signals, reset: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(reset)
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        playback = signals.playback
+        if os.getpid() != signals.pid or signals.depth or playback is None:
+            return reset(self, *args, **kwargs)
+        signals.depth += 1
+        try:
+            return playback.reset(self, lambda: reset(self, *args, **kwargs))
+        finally:
+            signals.depth -= 1
+
+    setattr(watched, _MARK, True)
+    return watched

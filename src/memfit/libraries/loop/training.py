@@ -1,0 +1,221 @@
+"""A training loop's facts, from what its variables held while it ran."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from memfit.formulas.shared_rows import BUILT, TRAINING
+from memfit.libraries.driven import version_of
+from memfit.libraries.loop.signals import Signals
+from memfit.model import ArraySpec, EvidenceKind, RunSpec
+from memfit.model.training import LoopFacts, Looping, LoopListener
+from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
+
+NAME = "loop"
+LENGTH = "env_steps"
+_LEAST = 256 * 1024  # smaller arrays have a row together
+_FILLED = 0.97  # an array of which more is resident is there in full
+_FILLS = 2**20  # a buffer that is worth to be told how it fills
+_CALL = re.compile(r"^[\w.<>]+\(\)\.?")
+_STEP = re.compile(r"[^.\[\]\s]+")
+_WEIGHTS = re.compile(r"\.(weight|bias|running_mean|running_var|in_proj_\w+|weight_\w+|bias_\w+)$")
+_ITEMSIZE = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """One row to be: how its arrays are named together, and what they are."""
+
+    name: str
+    kind: str
+    held: TrialArrays
+
+
+class LoopTraining(Looping):
+    """A loop that no library owns, while it runs."""
+
+    def __init__(self, signals: Signals) -> None:
+        self.signals = signals
+        self._playback = signals.playback
+
+    def facts(self) -> RunSpec:
+        return RunSpec(
+            library=NAME,
+            version="",
+            algorithm="training loop",
+            policy="",
+            knobs={},
+            on_policy=True,
+        )
+
+    def settings(self) -> Mapping[str, int]:
+        return {}
+
+    def identity(self) -> object:
+        return self.signals
+
+    def listen(self, listener: LoopListener) -> None:
+        self.signals.listener = listener
+
+    def dismiss(self) -> None:
+        self.signals.stop()
+
+    def observed(self, trial: TrialReading, held: Mapping[str, Sequence[TrialArrays]]) -> LoopFacts:
+        rollout, update = held.get("rollout", ()), held.get("update", ())
+        trained = {row.path.removesuffix(" grad") for row in update if row.path.endswith(" grad")}
+        in_update = _together(update, trained)
+        last = _together(rollout, trained) or in_update
+        arrays: list[ArraySpec] = []
+        resident: dict[str, int] = {}
+        for name, row in {**in_update, **last}.items():
+            there = {p for p, rows in (("rollout", last), ("update", in_update)) if name in rows}
+            phases = _phases(row.kind, there, one_look=not (rollout and update))
+            arrays.append(self._array(row, phases, trial))
+            resident[name] = row.held.resident
+        played = self._playback.played if self._playback is not None else 0
+        told = replace(trial, held=resident, played=played)
+        fills = any(isinstance(array.filled, str) for array in arrays)
+        knobs = {LENGTH: _until_full(arrays, resident, trial)} if fills else {}
+        spec = replace(
+            self.facts(),
+            version=f"torch {version_of('torch')}" if "torch" in sys.modules else "",
+            knobs=knobs,
+            arrays=tuple(arrays),
+            length=LENGTH if fills else "",
+            notes=tuple(_notes(told, knobs)),
+        )
+        return LoopFacts(spec=spec, trial=told)
+
+    def _array(self, row: _Row, phases: tuple[str, ...], trial: TrialReading) -> ArraySpec:
+        held = row.held
+        item = _itemsize(held)
+        shape: tuple[int, ...] = held.shape
+        if held.count != 1 or prod(shape) * item != held.bytes:
+            shape, item = (held.bytes,), 1
+        filled: int | str | None = None
+        if held.resident < _FILLED * held.bytes and shape and shape[0]:
+            each = max(1, held.bytes // shape[0])
+            rows = -(-held.resident // each)
+            fills = held.bytes >= _FILLS and trial.env_steps and phases != ("update",)
+            filled = _fill(rows, trial.env_steps) if fills and rows else rows
+        return ArraySpec(
+            name=row.name,
+            shape=shape,
+            dtype=held.dtype,
+            itemsize=item,
+            kind=row.kind,
+            phases=phases,
+            filled=filled,
+            evidence=EvidenceKind.MEASURED,
+            where=_where(held, trial, filled),
+        )
+
+
+def _fill(rows: int, steps: int) -> str:
+    """How many rows are written after so many env steps, as a formula of them."""
+    if rows >= steps:
+        return f"{LENGTH} * {round(rows / steps)}"
+    return f"ceil_div({LENGTH}, {max(1, round(steps / rows))})"
+
+
+def _until_full(
+    arrays: Iterable[ArraySpec], resident: Mapping[str, int], trial: TrialReading
+) -> int:
+    """The env steps after which every buffer that fills is full."""
+    most = trial.env_steps
+    for array in arrays:
+        if isinstance(array.filled, str) and resident[array.name]:
+            whole = prod(n for n in array.shape if isinstance(n, int)) * array.itemsize
+            most = max(most, -(-whole * trial.env_steps // resident[array.name]))
+    return most
+
+
+def _where(held: TrialArrays, trial: TrialReading, filled: int | str | None) -> str:
+    size = f"{held.count:,} arrays" if held.count != 1 else f"{held.dtype} {held.shape}"
+    said = f"held by the run's variables in a trial of {trial.updates:,} updates: {size}"
+    if isinstance(filled, str):
+        share = held.resident / max(1, held.bytes)
+        said += f"; {share:.1%} of it was filled after {trial.env_steps:,} env steps"
+    return said
+
+
+def _phases(kind: str, there: set[str], *, one_look: bool) -> tuple[str, ...]:
+    if kind == "parameters":
+        return BUILT
+    if one_look or there == {"rollout", "update"}:
+        return TRAINING
+    return ("update",) if there == {"update"} else ("rollout", "evaluate", "save")
+
+
+def _together(rows: Sequence[TrialArrays], trained: set[str]) -> dict[str, _Row]:
+    """Rows by the names that they are given: networks as a whole, small arrays together."""
+    found: dict[str, _Row] = {}
+    for held in rows:
+        name, kind = _named(held, trained)
+        known = found.get(name)
+        if known is not None:
+            held = replace(
+                known.held,
+                bytes=known.held.bytes + held.bytes,
+                resident=known.held.resident + held.resident,
+                count=known.held.count + held.count,
+            )
+        found[name] = _Row(name=name, kind=kind, held=held)
+    return found
+
+
+def _named(held: TrialArrays, trained: set[str]) -> tuple[str, str]:
+    path = _CALL.sub("", held.path) or held.path
+    if path.endswith(" grad"):
+        return f"{_network(path.removesuffix(' grad'))}.gradients", "gradients"
+    if held.path in trained or _WEIGHTS.search(path):
+        return f"{_network(path)}.parameters", "parameters"
+    if " " in path and _STEP.match(path):
+        owner, _, state = path.partition(" ")
+        if state.isidentifier():
+            return f"{owner}.state", "optimizer"
+    if held.bytes < _LEAST:
+        return "arrays.small", "arrays"
+    return path, "buffer"
+
+
+def _network(path: str) -> str:
+    """`agent.actor` for `agent.actor.0.weight`: the variable, and the part of it."""
+    steps = [step for step in _STEP.findall(path)[:-1] if not step.isdigit() and step != "*"]
+    return ".".join(steps[:2]) or path
+
+
+def _itemsize(held: TrialArrays) -> int:
+    if held.dtype.endswith("bool"):
+        return 1
+    bits = _ITEMSIZE.search(held.dtype)
+    return max(1, int(bits.group(1)) // 8) if bits else 1
+
+
+def _notes(trial: TrialReading, knobs: Mapping[str, int]) -> Iterable[str]:
+    if trial.played:
+        yield (
+            f"on the way to the first update, {trial.played:,} env steps were recorded ones, "
+            "played back; --real-env steps the env itself"
+        )
+    if LENGTH in knobs:
+        yield (
+            "buffers that were still filling are taken to be filled: that is after "
+            f"{knobs[LENGTH]:,} env steps; where the run ends before, say so with --set {LENGTH}=N"
+        )
+    if trial.ended is TrialEnd.TIME:
+        yield (
+            f"the trial ended after {trial.seconds:.0f} s, with {trial.updates:,} updates and "
+            f"{trial.cycles:,} whole cycles seen: what comes later is not in this plan"
+        )
+    if trial.ended is TrialEnd.MEMORY:
+        yield (
+            f"the trial was ended when it had taken all the memory that it may, after "
+            f"{trial.env_steps:,} env steps and {trial.updates:,} updates: the peak is at least this"
+        )
+
+
