@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -32,6 +33,7 @@ from memfit.model import (
 )
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
 from memfit.model.trial import TrialReading
+from memfit.sources.module_file import module_file
 from memfit.sources.script import (
     goes_on_after,
     imports_of,
@@ -40,7 +42,7 @@ from memfit.sources.script import (
     learns_again,
     script_notes,
 )
-from memfit.sources.target import job_of
+from memfit.sources.target import job_of, module_job
 from memfit.units import format_bytes
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 _BY_FORMULA = ("n_envs",)  # more envs may be more processes, and minutes
 _SMALLEST = 1024  # the most times that a rehearsal is smaller than the run
+_TRIAL_SECONDS, _TRIAL_SHARE = 60.0, 0.9  # a loop is tried for, and of what its child may take
+_MOST_MAPPED = 1.25  # times as many pages of files: more than that is not the view's doing
 _WELL_MATCHED = 0.95  # a smaller share of bytes whose growth is known is worth a note
 _TWICE = "the script calls learn() more than once; "
 _FIRST = f"{_TWICE}the first call needs the most of the first two"
@@ -88,13 +92,17 @@ def plan(
     per: str = "",
     timeout: float = 120.0,
     network: bool = False,
+    real_env: bool = False,
+    module: bool = False,
     all_findings: bool = False,
     progress: Progress | None = None,
 ) -> Plan:
     """Predict the peak memory of a run before it starts; without `network`, it can use none.
 
-    It is rehearsed with `probe`, and where much of it is in doubt without that, unless `quick`;
-    `all_findings` shows trifles too.
+    The target is a script, a notebook, a spec, a factory or a live object; with `module` the name
+    of a module that is run. It is rehearsed with `probe`, and where much of it is in doubt without
+    that, unless `quick`; `all_findings` shows trifles too. A loop of no known library is tried,
+    with `real_env` without ever playing recorded steps of its env back.
     """
     from memfit.analyses.capacity import capacity, default_hardware, parse_hardware
     from memfit.analyses.crossing import crossing
@@ -106,10 +114,17 @@ def plan(
     started = time.monotonic()
     hardware = [parse_hardware(name) for name in on] or default_hardware()
     limit_used = Limit.given(limit) or limits.memory_limit()
-    job = replace(job_of(target, args, knobs), network=network)
+    asked = module_job(str(target), args) if module else job_of(target, args, knobs)
+    job = replace(
+        asked,
+        network=network,
+        real_env=real_env,
+        trial_seconds=min(_TRIAL_SECONDS, _TRIAL_SHARE * timeout),
+        trial_bytes=min(limit_used.bytes, int(_TRIAL_SHARE * sandbox.room())),
+    )
     with ThreadPoolExecutor(max_workers=3) as pool:
         base = pool.submit(import_cost, _imports(job))
-        script = Path(job.target) if job.kind is TargetKind.SCRIPT else None
+        script = _text_of(job)
         twice = script is not None and learn_calls(script) > 1
         second = pool.submit(_second, job, timeout) if twice else None
         rest = goes_on_after(script) if script else ""
@@ -185,9 +200,17 @@ def _imports(job: Job) -> tuple[str, ...]:
     """What the run's process imports before it does anything, as far as can be told by now."""
     if job.kind is TargetKind.SPEC:
         return (*library_of(job.spec["library"]).imports, *job.spec["imports"])
-    modules = imports_of(Path(job.target)) if job.kind is TargetKind.SCRIPT else ()
+    text = _text_of(job)
+    modules = imports_of(text) if text is not None else ()
     library = likely_library(modules)
     return library.imports if library is not None else ("numpy", "torch")
+
+
+def _text_of(job: Job) -> Path | None:
+    """The file of Python that a job runs, if it runs one."""
+    if job.kind is TargetKind.MODULE:
+        return module_file(job.target, [str(Path.cwd()), *sys.path])
+    return Path(job.target) if job.kind is TargetKind.SCRIPT else None
 
 
 def _built(job: Job, knobs: Mapping[str, int], timeout: float) -> tuple[Job, sandbox.Ended]:
@@ -218,17 +241,27 @@ def _ledger_of(job: Job, answer: Answer, base: Future[ImportCost]) -> Surveyed:
         base=cost.bytes,
         stopped=answer.readings.stopped - cost.own,
         warm=answer.readings.warm - cost.own,
-        trial=_tried(answer.readings.trial, cost.own),
+        trial=_tried(answer, cost),
         imported=_beyond(answer.imports, cost.modules),
     )
     ledger = run_ledger(spec, library.rows(spec, readings))
     return Surveyed(job=job, spec=spec, readings=readings, ledger=ledger, own=cost.own)
 
 
-def _tried(trial: TrialReading | None, own: int) -> TrialReading | None:
-    """A trial without what memfit's own modules took in it."""
+def _tried(answer: Answer, cost: ImportCost) -> TrialReading | None:
+    """A trial without what memfit's own modules took in it, nor its view of the files.
+
+    Through that, the kernel maps the libraries' pages in other stretches, and so more of them: how
+    many more is seen where the same packages had been imported in both.
+    """
+    assert answer.readings is not None
+    trial = answer.readings.trial
     if trial is None:
         return None
+    there = max((answer.files.get(name, 0) for name in cost.modules), default=0)
+    own = cost.own
+    if cost.files and cost.files < there < _MOST_MAPPED * cost.files:
+        own += trial.files * (there - cost.files) // there
     peaks = {phase: peak - own for phase, peak in trial.peaks.items()}
     return replace(trial, peaks=peaks, built=trial.built - own, now=trial.now - own)
 

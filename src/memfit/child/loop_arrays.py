@@ -82,7 +82,7 @@ def _tell(writer: int, look: Callable[[], list[TrialArrays]]) -> None:
 
 
 def _is_own(row: dict[str, Any]) -> bool:
-    return row["memory"] != "file"
+    return bool(row["memory"] != "file")
 
 
 def _held(row: dict[str, Any], memory: ProcessMemory) -> TrialArrays:

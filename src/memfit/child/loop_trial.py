@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from memfit.child.loop_arrays import looked_at_here, looked_at_in_a_fork
 from memfit.child.script_variables import script_variables
@@ -15,6 +16,7 @@ from memfit.measure.survey.run_processes import read_others
 from memfit.measure.survey.trial import Trial
 from memfit.model import Readings
 from memfit.model.job import Answer, Job, Status
+from memfit.model.progress_file import write_progress
 from memfit.model.training import Looping
 from memfit.model.trial import Progress, TrialArrays, TrialReading
 
@@ -24,8 +26,10 @@ _ROOM = 2**62
 class LoopTrial:
     """One trial at most; `tell` gets the answer and does not come back."""
 
-    def __init__(self, job: Job, tell: Callable[[Answer], object]) -> None:
+    def __init__(self, job: Job, noted: Path, tell: Callable[[Answer], object]) -> None:
         self.job = job
+        self.noted = noted
+        self.script = os.path.abspath(job.target)  # noqa: PTH100 - as Python names it
         self.tell = tell
         self.started = time.perf_counter()
         self.training: Looping | None = None
@@ -35,6 +39,7 @@ class LoopTrial:
     def begin(self, training: Looping) -> None:
         """Let it run on, and measure it meanwhile."""
         self.training = training
+        self.main = sys.modules.get("__main__")  # which goes when the script has ended
         self.trial = Trial(
             look=self._look,
             end=self._end,
@@ -42,6 +47,7 @@ class LoopTrial:
             memory=self.job.trial_bytes or _ROOM,
             seconds=self.job.trial_seconds,
             started=self.started,
+            alive=self._note,
         )
         training.listen(self.trial)
 
@@ -53,7 +59,9 @@ class LoopTrial:
 
     def ended(self) -> Answer | None:
         """Tell what was seen of a script that has ended; nothing where it did not update."""
-        if self.trial is not None:
+        if self.trial is not None and self.trial.updates and not self.trial.over:
+            if self.main is not None:
+                sys.modules["__main__"] = self.main
             self.trial.ended()
         return None
 
@@ -64,6 +72,10 @@ class LoopTrial:
             return Progress(seconds=seconds)
         steps, updates = self.trial.env_steps, self.trial.updates
         return Progress(env_steps=steps, updates=updates, seconds=seconds)
+
+    def _note(self) -> None:
+        """Leave word of how far the script came, for the case that it is ended."""
+        write_progress(self.noted, self.progress())
 
     def _look(self, moment: str, last: bool) -> None:
         found = looked_at_here() if last else looked_at_in_a_fork()
@@ -85,6 +97,5 @@ class LoopTrial:
     def _is_owned(self) -> bool:
         """Whether the script has a training of a library at hand, which is yet to begin."""
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        script = os.path.abspath(self.job.target)  # noqa: PTH100 - as Python names it
-        things = [thing for _, thing in script_variables(frame, script)]
+        things = [thing for _, thing in script_variables(frame, self.script)]
         return any(library.owns(thing) for library in all_libraries() for thing in things)

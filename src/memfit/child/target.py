@@ -23,6 +23,7 @@ from memfit.child.import_hooks import ImportHooks, reserve_without_limit
 from memfit.child.import_steps import ImportSteps
 from memfit.child.loop_trial import LoopTrial
 from memfit.child.no_outside import close_off, no_windows
+from memfit.child.notebook import run_notebook
 from memfit.child.renaming import rename_as_without_overlay
 from memfit.errors import SpecError, Unsupported
 from memfit.formulas.array_bytes import scaled
@@ -37,7 +38,9 @@ from memfit.model import AfterReading, Rehearsed
 from memfit.model.confinement import Confinement
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
 from memfit.model.json_loader import to_json
+from memfit.model.progress_file import PROGRESS
 from memfit.model.training import Driven, Looping, ModuleHook, Observed, SkipTraining, Training
+from memfit.sources.module_file import module_file
 
 
 class Child:
@@ -56,7 +59,7 @@ class Child:
         self.script = os.path.abspath(job.target)  # noqa: PTH100 - as Python names it
         self.imports = ImportSteps()
         self.after = AfterLearn(self.script, job.seconds, self._ran_on)
-        self.loop = LoopTrial(job, self._tried)
+        self.loop = LoopTrial(job, result.with_name(PROGRESS), self._tried)
 
     def answer(self, answer: Answer) -> NoReturn:
         """Write the answer and end: no `finally` of the user's, no exit handler, runs."""
@@ -78,6 +81,11 @@ class Child:
         match self.job.kind:
             case TargetKind.SCRIPT:
                 self._run_script()
+            case TargetKind.MODULE:
+                self._run_module()
+            case TargetKind.NOTEBOOK:
+                sys.argv = [self.job.target, *self.job.args]
+                run_notebook(Path(self.job.target))
             case TargetKind.FACTORY:
                 self._run_factory()
             case TargetKind.SPEC:
@@ -105,6 +113,13 @@ class Child:
         sys.argv = [path, *self.job.args]
         sys.path.insert(0, str(Path(path).resolve().parent))
         runpy.run_path(os.path.abspath(path), run_name="__main__")  # noqa: PTH100 - as Python does
+
+    def _run_module(self) -> None:
+        sys.argv = [self.job.target, *self.job.args]
+        sys.path.insert(0, str(Path.cwd()))
+        found = module_file(self.job.target, sys.path)
+        self.script = self.after.script = self.loop.script = str(found or self.job.target)
+        runpy.run_module(self.job.target, run_name="__main__", alter_sys=True)
 
     def _run_factory(self) -> None:
         module_name, _, name = self.job.target.partition(":")
@@ -205,7 +220,7 @@ class Child:
 
     def _tried(self, found: Answer) -> NoReturn:
         imports = {name: dict(parts) for name, parts in self.imports.bytes.items()}
-        self.answer(replace(found, imports=imports))
+        self.answer(replace(found, imports=imports, files=dict(self.imports.files)))
 
     def _end_observing(self) -> None:
         found = self.observed()

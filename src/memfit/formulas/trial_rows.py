@@ -77,7 +77,7 @@ def _fixed(readings: Readings, trial: TrialReading, arrays: int) -> Iterator[Com
         imports=imports,
         built=early,
         used=rest - early,
-        where=f"the script's process where it began to train, in a trial of {trial.updates:,} updates",
+        where=f"a trial of {trial.updates:,} updates: the process where it began to train",
         parts=dict(built_parts(readings)),
     )
 

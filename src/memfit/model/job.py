@@ -92,7 +92,8 @@ class Answer:
     `earlier_alive` that an earlier one's objects are still there. `peaks` are phases and `rows`
     the resident bytes of components of a run that was observed; `after` is what followed learn().
     `progress` is how far a script came that did not learn.
-    `imports` are the bytes that modules added, by the import that the run's own code asked for.
+    `imports` are the bytes that modules added, by the import that the run's own code asked for,
+    `files` all pages of mapped files when each package had been loaded.
     """
 
     status: Status
@@ -103,6 +104,7 @@ class Answer:
     rows: Mapping[str, int] = field(default_factory=dict)
     after: AfterReading | None = None
     imports: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    files: Mapping[str, int] = field(default_factory=dict)
     again: bool = False
     earlier_alive: bool = False
     reason: str = ""

@@ -36,7 +36,8 @@ class TrialReading:
     """Peaks by phase of a process tree, and what its variables held.
 
     `built` are its bytes where it first stepped an env or updated, `now` and `free` its bytes, and
-    those that malloc held and nobody used, at the end; `held` are resident bytes of the rows of its
+    those that malloc held and nobody used, at the end; `files` of `now` are pages of mapped files;
+    `held` are resident bytes of the rows of its
     arrays. `played` env steps of `env_steps` were recorded ones, played back.
     """
 
@@ -50,6 +51,7 @@ class TrialReading:
     built: int = 0
     now: int = 0
     free: int = 0
+    files: int = 0
     held: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -60,5 +62,3 @@ class Progress:
     env_steps: int = 0
     updates: int = 0
     seconds: float = 0.0
-    line: int = 0
-    calling: str = ""

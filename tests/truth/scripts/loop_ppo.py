@@ -61,7 +61,7 @@ logprobs = torch.zeros((args.num_steps, args.num_envs))
 rewards = torch.zeros((args.num_steps, args.num_envs))
 values = torch.zeros((args.num_steps, args.num_envs))
 next_obs = torch.tensor(envs.reset(seed=1)[0])
-for iteration in range(args.total_timesteps // batch_size):
+for _ in range(args.total_timesteps // batch_size):
     for step in range(args.num_steps):
         obs[step] = next_obs
         with torch.no_grad():

@@ -51,10 +51,14 @@ class Signals:
     def hooks(self) -> dict[str, ModuleHook]:
         """By module, what to change in it."""
         saves = {module: self._watch_saving(name) for module, name in _SAVES.items()}
-        return {"builtins": self._watch_classes, "torch.optim.optimizer": self._watch_optimizers, **saves}
+        return {
+            "builtins": self._watch_classes,
+            "torch.optim.optimizer": self._watch_optimizers,
+            **saves,
+        }
 
     def _watch_classes(self, builtins: ModuleType) -> None:
-        build: Any = builtins.__build_class__  # type: ignore[attr-defined]
+        build: Any = builtins.__build_class__
 
         @functools.wraps(build)
         def build_class(*args: Any, **kwargs: Any) -> Any:

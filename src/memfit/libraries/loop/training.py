@@ -157,15 +157,18 @@ def _together(rows: Sequence[TrialArrays], trained: set[str]) -> dict[str, _Row]
     for held in rows:
         name, kind = _named(held, trained)
         known = found.get(name)
-        if known is not None:
-            held = replace(
-                known.held,
-                bytes=known.held.bytes + held.bytes,
-                resident=known.held.resident + held.resident,
-                count=known.held.count + held.count,
-            )
-        found[name] = _Row(name=name, kind=kind, held=held)
+        both = held if known is None else _sum(known.held, held)
+        found[name] = _Row(name=name, kind=kind, held=both)
     return found
+
+
+def _sum(one: TrialArrays, other: TrialArrays) -> TrialArrays:
+    return replace(
+        one,
+        bytes=one.bytes + other.bytes,
+        resident=one.resident + other.resident,
+        count=one.count + other.count,
+    )
 
 
 def _named(held: TrialArrays, trained: set[str]) -> tuple[str, str]:
@@ -214,8 +217,7 @@ def _notes(trial: TrialReading, knobs: Mapping[str, int]) -> Iterable[str]:
         )
     if trial.ended is TrialEnd.MEMORY:
         yield (
-            f"the trial was ended when it had taken all the memory that it may, after "
-            f"{trial.env_steps:,} env steps and {trial.updates:,} updates: the peak is at least this"
+            "the trial was ended when it had taken all the memory that it may, after "
+            f"{trial.env_steps:,} env steps and {trial.updates:,} updates: the peak is at least "
+            "this"
         )
-
-

@@ -22,6 +22,7 @@ from memfit.model.trial import TrialEnd, TrialReading
 _BETWEEN_READINGS = 0.002
 _WATCH_SECONDS = 0.03
 _ASK_SECONDS = 0.5
+_ALIVE_SECONDS = 1.0
 _CYCLES = 2
 _RISE, _RISE_SHARE = 2**20, 0.003  # a peak that rises by less has stopped growing
 # Short cycles are watched for at least so long, and so many updates; for at most so long after
@@ -36,7 +37,9 @@ class Trial:
     """Measures a loop; `look` is called where arrays of a phase are held, `end` once at the end.
 
     `look` is told whether that is the last look. While a library's training is `owned` by the
-    script, the trial does not end before its time: that may be what is to be planned. `memory` is the most that it may take, `seconds` for how long it goes on once it has updated.
+    script, the trial does not end before its time: that may be what is to be planned. `memory`
+    is the most that it may take, `seconds` for how long it goes on once it has updated; `alive` is
+    called now and then.
     """
 
     def __init__(
@@ -48,10 +51,12 @@ class Trial:
         memory: int,
         seconds: float,
         started: float,
+        alive: Callable[[], None],
     ) -> None:
         self.look = look
         self.end = end
         self.owned = owned
+        self.alive = alive
         self.memory = memory
         self.started = started
         self.deadline = started + seconds
@@ -67,7 +72,7 @@ class Trial:
         self.read = self.risen = time.perf_counter()
         self.first = self.second = 0.0  # when the first update, and the second cycle, were done
         self.high = self.risen_updates = 0
-        self.asked = 0.0
+        self.asked = self.told = 0.0
         self.looked = False
         self.learned_from: set[int] = set()  # the envs that were stepped before the first update
         quiet_thread(self._watch, "memfit trial")
@@ -141,6 +146,9 @@ class Trial:
     def _close(self, phase: str, then: str) -> None:
         self.peaks.close(phase)
         self.phase, self.read = then, time.perf_counter()
+        if self.read > self.told + _ALIVE_SECONDS:
+            self.told = self.read
+            self.alive()
         if self.peaks.highest > self.high + max(_RISE, int(_RISE_SHARE * self.high)):
             self.high, self.risen, self.risen_updates = self.peaks.highest, self.read, self.updates
 
@@ -172,9 +180,9 @@ class Trial:
 
     def _finish(self, end: TrialEnd) -> None:
         self.over = True
-        now, free = self.peaks.now(), self.malloc.free_bytes()
+        now, free, files = self.peaks.now(), self.malloc.free_bytes(), proc.mapped(self.own)
         self.look("update" if not self.env_steps or self.phase == "update" else "rollout", True)
-        self.end(replace(self.reading(end), now=now, free=free))
+        self.end(replace(self.reading(end), now=now, free=free, files=files))
 
     def reading(self, end: TrialEnd) -> TrialReading:
         """What was seen so far."""
