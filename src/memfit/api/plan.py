@@ -19,6 +19,7 @@ from memfit.formulas.run_rows import run_ledger
 from memfit.libraries import library_of, likely_library
 from memfit.measure.children import sandbox
 from memfit.measure.children.import_cost import ImportCost, import_cost
+from memfit.measure.children.trial_alone import trial_alone
 from memfit.measure.kernel.proc import outside_note
 from memfit.measure.survey.rehearsal import SECONDS
 from memfit.model import (
@@ -32,7 +33,6 @@ from memfit.model import (
     RunSpec,
 )
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
-from memfit.model.trial import TrialReading
 from memfit.sources.module_file import module_file
 from memfit.sources.script import (
     goes_on_after,
@@ -52,7 +52,6 @@ Progress = Callable[[str], None]
 _BY_FORMULA = ("n_envs",)  # more envs may be more processes, and minutes
 _SMALLEST = 1024  # the most times that a rehearsal is smaller than the run
 _TRIAL_SECONDS, _TRIAL_SHARE = 60.0, 0.9  # a loop is tried for, and of what its child may take
-_MOST_MAPPED = 1.25  # times as many pages of files: more than that is not the view's doing
 _WELL_MATCHED = 0.95  # a smaller share of bytes whose growth is known is worth a note
 _TWICE = "the script calls learn() more than once; "
 _FIRST = f"{_TWICE}the first call needs the most of the first two"
@@ -60,6 +59,10 @@ _SECOND = f"{_TWICE}the second call needs the most of the first two, and is what
 _AFTER_SECONDS = 10.0  # that the rest of a script is followed for
 _MEASURED_BY_RUN = "not in this plan: memfit run measures all of it"
 _UNSEEN = f"{_TWICE}only the first call could be planned, so that a later one may need more"
+_UNCONFIRMED = (
+    "a second trial with other values of the settings did not come through: formulas of them are "
+    "read from one trial alone"
+)
 _DOUBTFUL = (
     "without a rehearsal, more than 5 % of the peak was in doubt, so the run was rehearsed at its "
     "real size; --quick leaves that out"
@@ -134,6 +137,9 @@ def plan(
         if ended.answer.status is not Status.SURVEYED:
             raise error_of(ended, job.target)
         found = _ledger_of(built, ended.answer, base)
+        if found.readings.trial is not None and found.spec.scale and not quick:
+            say(progress, "trying it once more, with other settings")
+            found = _tried_again(found, timeout, base)
         said, earlier = script_notes(script) if script else (), None
         if second is not None:
             found, earlier, note = _heavier(found, *second.result(), base)
@@ -219,9 +225,11 @@ def _built(job: Job, knobs: Mapping[str, int], timeout: float) -> tuple[Job, san
     What malloc keeps at a size is best seen at that size; what formulas say from another one is for
     settings that a run cannot be built with.
     """
-    asked = {name: value for name, value in knobs.items() if name not in _BY_FORMULA}
+    text = _text_of(job)
+    rewrite = job.kind is TargetKind.SCRIPT and text is not None and not learn_calls(text)
+    asked = {n: value for n, value in knobs.items() if rewrite or n not in _BY_FORMULA}
     if asked and job.kind is TargetKind.SCRIPT:
-        changed = replace(job, knobs=asked)
+        changed = replace(job, knobs=asked, rewrite=rewrite)
         ended = sandbox.run(changed, timeout=timeout, memory=sandbox.room())
         if ended.answer.status is Status.SURVEYED:
             return changed, ended
@@ -241,29 +249,30 @@ def _ledger_of(job: Job, answer: Answer, base: Future[ImportCost]) -> Surveyed:
         base=cost.bytes,
         stopped=answer.readings.stopped - cost.own,
         warm=answer.readings.warm - cost.own,
-        trial=_tried(answer, cost),
+        trial=trial_alone(answer, cost),
         imported=_beyond(answer.imports, cost.modules),
     )
     ledger = run_ledger(spec, library.rows(spec, readings))
     return Surveyed(job=job, spec=spec, readings=readings, ledger=ledger, own=cost.own)
 
 
-def _tried(answer: Answer, cost: ImportCost) -> TrialReading | None:
-    """A trial without what memfit's own modules took in it, nor its view of the files.
+def _tried_again(found: Surveyed, timeout: float, base: Future[ImportCost]) -> Surveyed:
+    """A loop's formulas, confirmed by a short trial with smaller values of its settings."""
+    from memfit.analyses.second_trial import other_values, with_second
 
-    Through that, the kernel maps the libraries' pages in other stretches, and so more of them: how
-    many more is seen where the same packages had been imported in both.
-    """
-    assert answer.readings is not None
-    trial = answer.readings.trial
-    if trial is None:
-        return None
-    there = max((answer.files.get(name, 0) for name in cost.modules), default=0)
-    own = cost.own
-    if cost.files and cost.files < there < _MOST_MAPPED * cost.files:
-        own += trial.files * (there - cost.files) // there
-    peaks = {phase: peak - own for phase, peak in trial.peaks.items()}
-    return replace(trial, peaks=peaks, built=trial.built - own, now=trial.now - own)
+    values = other_values(found.spec)
+    if not values or found.job.kind is not TargetKind.SCRIPT:
+        return found
+    knobs = {**found.job.knobs, **values}
+    job = replace(found.job, knobs=knobs, rewrite=True, short=True)
+    answer = sandbox.run(job, timeout=timeout, memory=sandbox.room()).answer
+    if answer.status is not Status.SURVEYED:
+        readings = replace(found.readings, notes=(*found.readings.notes, _UNCONFIRMED))
+        return replace(found, readings=readings)
+    then = _ledger_of(job, answer, base)
+    spec, readings = with_second(found.spec, found.readings, then.spec, then.readings)
+    rows = library_of(spec.library).rows(spec, readings)
+    return replace(found, spec=spec, readings=readings, ledger=run_ledger(spec, rows))
 
 
 def _beyond(imports: Mapping[str, Mapping[str, int]], known: frozenset[str]) -> dict[str, int]:

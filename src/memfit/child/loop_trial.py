@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from memfit.child.loop_arrays import looked_at_here, looked_at_in_a_fork
 from memfit.child.script_variables import script_variables
@@ -34,6 +36,7 @@ class LoopTrial:
         self.started = time.perf_counter()
         self.training: Looping | None = None
         self.trial: Trial | None = None
+        self.main: ModuleType | None = None
         self.held: dict[str, list[TrialArrays]] = {}
 
     def begin(self, training: Looping) -> None:
@@ -48,6 +51,7 @@ class LoopTrial:
             seconds=self.job.trial_seconds,
             started=self.started,
             alive=self._note,
+            short=self.job.short,
         )
         training.listen(self.trial)
 
@@ -84,7 +88,10 @@ class LoopTrial:
 
     def _end(self, reading: TrialReading) -> None:
         assert self.training is not None
-        facts = self.training.observed(reading, self.held)
+        facts = self.training.observed(reading, self.held, self._variables())
+        known = facts.settings
+        if any(known.get(name) != value for name, value in self.job.knobs.items()):
+            self.tell(Answer(status=Status.NO_SETTING, settings=tuple(known)))
         readings = Readings(
             stopped=reading.built,
             warm=reading.now,
@@ -94,8 +101,13 @@ class LoopTrial:
         )
         self.tell(Answer(status=Status.SURVEYED, spec=facts.spec, readings=readings))
 
+    def _variables(self) -> list[tuple[str, Any]]:
+        """The script's variables, those of the innermost function first."""
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        main = vars(self.main).items() if self.main is not None else ()
+        return [*script_variables(frame, self.script), *list(main)]
+
     def _is_owned(self) -> bool:
         """Whether the script has a training of a library at hand, which is yet to begin."""
-        frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        things = [thing for _, thing in script_variables(frame, self.script)]
+        things = [thing for _, thing in self._variables()]
         return any(library.owns(thing) for library in all_libraries() for thing in things)

@@ -28,6 +28,7 @@ from memfit.child.renaming import rename_as_without_overlay
 from memfit.errors import SpecError, Unsupported
 from memfit.formulas.array_bytes import scaled
 from memfit.libraries import all_libraries, library_of
+from memfit.libraries.loop.settings import run_changed, with_argument_values
 from memfit.measure.children.way import Way
 from memfit.measure.kernel.proc import PeakMeter
 from memfit.measure.survey.beside_training import with_beside
@@ -112,6 +113,10 @@ class Child:
         path = self.job.target
         sys.argv = [path, *self.job.args]
         sys.path.insert(0, str(Path(path).resolve().parent))
+        if self.job.rewrite:
+            sys.argv[1:] = with_argument_values(self.job.args, self.job.knobs)
+            run_changed(os.path.abspath(path), self.job.knobs)  # noqa: PTH100 - as above
+            return
         runpy.run_path(os.path.abspath(path), run_name="__main__")  # noqa: PTH100 - as Python does
 
     def _run_module(self) -> None:

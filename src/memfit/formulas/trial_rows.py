@@ -12,9 +12,10 @@ from memfit.formulas.array_bytes import reserved, resident
 from memfit.formulas.run_rows import built_parts
 from memfit.formulas.shared_rows import TRAINING, base_rows, measured
 from memfit.formulas.worker_rows import env_rows
-from memfit.model import Component, Evidence, Kind, Readings, RunSpec, const
+from memfit.model import Component, Evidence, Kind, Readings, RunSpec, Size, const, maximum
 from memfit.model.ledger import Place
-from memfit.model.trial import TrialReading
+from memfit.model.size import total
+from memfit.model.trial import TrialAgain, TrialReading
 
 _TEMPORARIES = {
     "update": ("activations", Kind.ACTIVATIONS, "activations, gradients on the way, minibatches"),
@@ -29,15 +30,36 @@ def trial_rows(spec: RunSpec, readings: Readings) -> Iterator[Component]:
     """Every component of a loop that was tried."""
     trial = readings.trial
     assert trial is not None
-    rows = [*_fixed(readings, trial, _alive(spec, trial, "rollout")), *env_rows(spec, readings)]
+    rows = [*_fixed(readings, trial, _held(spec, trial.held, "rollout")), *env_rows(spec, readings)]
     yield from rows
     yield from _arrays(spec)
     for phase, peak in trial.peaks.items():
-        held = _alive(spec, trial, phase) + sum(_bytes(r) for r in rows if r.alive_in(phase))
-        yield from _rest(phase, peak - held, trial)
+        fixed = sum(_bytes(row) for row in rows if row.alive_in(phase))
+        rest = peak - fixed - _held(spec, trial.held, phase)
+        grows = const(0)
+        if trial.again is not None and phase == "update" and phase in trial.again.peaks:
+            other = trial.again.peaks[phase] - fixed - _held(spec, trial.again.held, phase)
+            grows = _growth(spec, trial.again, rest, other)
+        yield from _rest(phase, rest, grows, trial)
 
 
-def _rest(phase: str, rest: int, trial: TrialReading) -> Iterator[Component]:
+def _growth(spec: RunSpec, again: TrialAgain, rest: int, other: int) -> Size:
+    """What comes and goes beyond that of this trial where the run's arrays are larger.
+
+    A line through two trials, over the bytes of the arrays that grow with settings and do not fill.
+    """
+    own = total(
+        reserved(a, spec.knobs)
+        for a in spec.arrays
+        if a.filled is None and any(isinstance(n, str) for n in a.shape)
+    )
+    here, there = own.evaluate(spec.knobs), own.evaluate({**spec.knobs, **again.knobs})
+    if here <= there or rest <= other:
+        return const(0)
+    return (own - here) * (rest - max(0, other)) // (here - there)
+
+
+def _rest(phase: str, rest: int, grows: Size, trial: TrialReading) -> Iterator[Component]:
     """What the arrays and the libraries do not explain: first what malloc kept, then the others."""
     slack = 0 if phase == "build" else max(0, min(_slack(trial, phase), rest))
     if slack:
@@ -53,7 +75,7 @@ def _rest(phase: str, rest: int, trial: TrialReading) -> Iterator[Component]:
         yield Component(
             name=f"{phase}.{name}",
             kind=kind,
-            size=const(rest - slack),
+            size=maximum(grows + (rest - slack), 0),
             phases=(phase,),
             evidence=_seen(trial, f"the kernel's peak of this phase, less the other rows: {what}"),
         )
@@ -95,9 +117,8 @@ def _arrays(spec: RunSpec) -> Iterator[Component]:
         )
 
 
-def _alive(spec: RunSpec, trial: TrialReading, phase: str) -> int:
-    """What the arrays of a phase held in the trial itself."""
-    held: Mapping[str, int] = trial.held
+def _held(spec: RunSpec, held: Mapping[str, int], phase: str) -> int:
+    """What the arrays of a phase held in a trial itself."""
     return sum(held.get(a.name, 0) for a in spec.arrays if phase in (a.phases or TRAINING))
 
 

@@ -43,7 +43,8 @@ class Job:
     values, smallest first; `seconds` is how long a rehearsal, or the rest of a script, goes on;
     `updates` is how many are observed. `network` says that the target may use it. A loop of no
     known library is tried for at most `trial_seconds` and `trial_bytes`; `real_env` says that its
-    env is always stepped. `timeout` is when the child is ended.
+    env is always stepped, `short` that one cycle of it will do. With `rewrite`, a script gets the
+    values of `knobs` where it says its own.
     """
 
     kind: TargetKind
@@ -60,9 +61,10 @@ class Job:
     updates: int = 0
     network: bool = False
     real_env: bool = False
+    rewrite: bool = False
+    short: bool = False
     trial_seconds: float = 60.0
     trial_bytes: int = 0
-    timeout: float = 0.0
 
 
 class Status(StrEnum):

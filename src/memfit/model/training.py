@@ -233,16 +233,22 @@ class Looping(Training, Protocol):
         """Tell nobody any more."""
 
     @abstractmethod
-    def observed(self, trial: TrialReading, held: Mapping[str, Sequence[TrialArrays]]) -> LoopFacts:
-        """The run's facts, from the arrays that were held in each phase."""
+    def observed(
+        self,
+        trial: TrialReading,
+        held: Mapping[str, Sequence[TrialArrays]],
+        variables: Iterable[tuple[str, Any]],
+    ) -> LoopFacts:
+        """The run's facts, from the arrays that were held in each phase, and its variables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoopFacts:
-    """What a loop says of itself after a trial: its facts, and the reading with rows' bytes."""
+    """What a loop says of itself after a trial: its facts, settings, and rows' bytes."""
 
     spec: RunSpec
     trial: TrialReading
+    settings: Mapping[str, int]
 
 
 class Stop(Protocol):

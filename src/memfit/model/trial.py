@@ -32,13 +32,23 @@ class TrialArrays:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrialAgain:
+    """Peaks by phase, and resident bytes of arrays, of a short trial with other settings."""
+
+    knobs: Mapping[str, int]
+    peaks: Mapping[str, int]
+    held: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrialReading:
     """Peaks by phase of a process tree, and what its variables held.
 
     `built` are its bytes where it first stepped an env or updated, `now` and `free` its bytes, and
     those that malloc held and nobody used, at the end; `files` of `now` are pages of mapped files;
     `held` are resident bytes of the rows of its
-    arrays. `played` env steps of `env_steps` were recorded ones, played back.
+    arrays. The first update came after `first_update` env steps; `played` of all `env_steps` were
+    recorded ones, played back. `again` is a second trial, with other settings.
     """
 
     updates: int
@@ -47,12 +57,14 @@ class TrialReading:
     seconds: float
     ended: TrialEnd
     played: int = 0
+    first_update: int = 0
     peaks: Mapping[str, int] = field(default_factory=dict)
     built: int = 0
     now: int = 0
     free: int = 0
     files: int = 0
     held: Mapping[str, int] = field(default_factory=dict)
+    again: TrialAgain | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

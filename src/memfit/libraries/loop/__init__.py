@@ -31,7 +31,9 @@ class Loop:
         if job.kind not in _PROGRAMS or job.look is not Look.SURVEY or job.skip:
             return
         signals = Signals()
-        signals.start(lambda: stop(LoopTraining(signals)), play_back=not job.real_env)
+        text = Path(job.target).absolute() if job.kind is TargetKind.SCRIPT else None
+        training = LoopTraining(signals, text)
+        signals.start(lambda: stop(training), play_back=not job.real_env)
         yield signals.hooks()
 
     def owns(self, made: Any) -> bool:

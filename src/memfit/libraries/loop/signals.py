@@ -31,6 +31,7 @@ class Signals:
         self.pid = 0
         self.depth = 0
         self.updates = 0
+        self.played = 0  # env steps
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A worker that gets a watched class by pickle has signals of its own, that say nothing."""
@@ -115,6 +116,7 @@ class Signals:
         self.optimizers[id(optimizer)] = optimizer
         self._begin()
         if self.playback is not None:
+            self.played = self.playback.played
             self.playback.end()
             self.playback = None
         if self.listener is not None:

@@ -7,11 +7,15 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from pathlib import Path
+from typing import Any
 
 from memfit.formulas.shared_rows import BUILT, TRAINING
 from memfit.libraries.driven import version_of
+from memfit.libraries.loop.dimensions import length_setting, with_formulas
+from memfit.libraries.loop.settings import settable, settings_in
 from memfit.libraries.loop.signals import Signals
-from memfit.model import ArraySpec, EvidenceKind, RunSpec
+from memfit.model import ArraySpec, EvidenceKind, RunSpec, names_in
 from memfit.model.training import LoopFacts, Looping, LoopListener
 from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
 
@@ -38,9 +42,9 @@ class _Row:
 class LoopTraining(Looping):
     """A loop that no library owns, while it runs."""
 
-    def __init__(self, signals: Signals) -> None:
+    def __init__(self, signals: Signals, text: Path | None) -> None:
         self.signals = signals
-        self._playback = signals.playback
+        self.text = text
 
     def facts(self) -> RunSpec:
         return RunSpec(
@@ -52,9 +56,6 @@ class LoopTraining(Looping):
             on_policy=True,
         )
 
-    def settings(self) -> Mapping[str, int]:
-        return {}
-
     def identity(self) -> object:
         return self.signals
 
@@ -64,33 +65,58 @@ class LoopTraining(Looping):
     def dismiss(self) -> None:
         self.signals.stop()
 
-    def observed(self, trial: TrialReading, held: Mapping[str, Sequence[TrialArrays]]) -> LoopFacts:
+    def observed(
+        self,
+        trial: TrialReading,
+        held: Mapping[str, Sequence[TrialArrays]],
+        variables: Iterable[tuple[str, Any]],
+    ) -> LoopFacts:
+        settings = self._settings(variables)
+        length = length_setting(settings) or LENGTH
         rollout, update = held.get("rollout", ()), held.get("update", ())
         trained = {row.path.removesuffix(" grad") for row in update if row.path.endswith(" grad")}
         in_update = _together(update, trained)
         last = _together(rollout, trained) or in_update
         arrays: list[ArraySpec] = []
+        fills: list[_Row] = []
         resident: dict[str, int] = {}
         for name, row in {**in_update, **last}.items():
             there = {p for p, rows in (("rollout", last), ("update", in_update)) if name in rows}
             phases = _phases(row.kind, there, one_look=not (rollout and update))
-            arrays.append(self._array(row, phases, trial))
+            array = self._array(row, phases, trial, length)
+            if isinstance(array.filled, str):
+                fills.append(row)
+            arrays.append(with_formulas(array, settings))
             resident[name] = row.held.resident
-        played = self._playback.played if self._playback is not None else 0
-        told = replace(trial, held=resident, played=played)
-        fills = any(isinstance(array.filled, str) for array in arrays)
-        knobs = {LENGTH: _until_full(arrays, resident, trial)} if fills else {}
+        told = replace(trial, held=resident, played=self.signals.played)
+        knobs = {name: settings[name] for name in _names(arrays)}
+        scale = dict(knobs)
+        if length in settings:
+            knobs[length] = settings[length]
+        elif fills:
+            knobs[length] = _until_full(fills, trial)
         spec = replace(
             self.facts(),
             version=f"torch {version_of('torch')}" if "torch" in sys.modules else "",
             knobs=knobs,
             arrays=tuple(arrays),
-            length=LENGTH if fills else "",
+            scale=scale,
+            length=length if length in knobs else "",
+            first_update=min(trial.first_update, knobs.get(length, trial.first_update)),
             notes=tuple(_notes(told, knobs)),
         )
-        return LoopFacts(spec=spec, trial=told)
+        return LoopFacts(spec=spec, trial=told, settings=settings)
 
-    def _array(self, row: _Row, phases: tuple[str, ...], trial: TrialReading) -> ArraySpec:
+    def _settings(self, variables: Iterable[tuple[str, Any]]) -> dict[str, int]:
+        """The settings that the script itself gives values to."""
+        if self.text is None:
+            return {}
+        given = settable(self.text.read_bytes())
+        return {name: value for name, value in settings_in(variables).items() if name in given}
+
+    def _array(
+        self, row: _Row, phases: tuple[str, ...], trial: TrialReading, length: str
+    ) -> ArraySpec:
         held = row.held
         item = _itemsize(held)
         shape: tuple[int, ...] = held.shape
@@ -101,7 +127,7 @@ class LoopTraining(Looping):
             each = max(1, held.bytes // shape[0])
             rows = -(-held.resident // each)
             fills = held.bytes >= _FILLS and trial.env_steps and phases != ("update",)
-            filled = _fill(rows, trial.env_steps) if fills and rows else rows
+            filled = _fill(rows, trial.env_steps, length) if fills and rows else rows
         return ArraySpec(
             name=row.name,
             shape=shape,
@@ -115,23 +141,24 @@ class LoopTraining(Looping):
         )
 
 
-def _fill(rows: int, steps: int) -> str:
+def _fill(rows: int, steps: int, length: str) -> str:
     """How many rows are written after so many env steps, as a formula of them."""
     if rows >= steps:
-        return f"{LENGTH} * {round(rows / steps)}"
-    return f"ceil_div({LENGTH}, {max(1, round(steps / rows))})"
+        return f"{length} * {round(rows / steps)}"
+    each = max(1, round(steps / rows))
+    return f"ceil_div({length}, {each})" if each > 1 else length
 
 
-def _until_full(
-    arrays: Iterable[ArraySpec], resident: Mapping[str, int], trial: TrialReading
-) -> int:
+def _names(arrays: Iterable[ArraySpec]) -> list[str]:
+    """The settings in the shapes of arrays, in the order in which they come."""
+    return list(dict.fromkeys(name for a in arrays for n in a.shape for name in names_in(n)))
+
+
+def _until_full(rows: Iterable[_Row], trial: TrialReading) -> int:
     """The env steps after which every buffer that fills is full."""
-    most = trial.env_steps
-    for array in arrays:
-        if isinstance(array.filled, str) and resident[array.name]:
-            whole = prod(n for n in array.shape if isinstance(n, int)) * array.itemsize
-            most = max(most, -(-whole * trial.env_steps // resident[array.name]))
-    return most
+    filling = (r.held for r in rows if 0 < r.held.resident < _FILLED * r.held.bytes)
+    needed = (-(-held.bytes * trial.env_steps // held.resident) for held in filling)
+    return max(needed, default=trial.env_steps)
 
 
 def _where(held: TrialArrays, trial: TrialReading, filled: int | str | None) -> str:

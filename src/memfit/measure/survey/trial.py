@@ -39,7 +39,7 @@ class Trial:
     `look` is told whether that is the last look. While a library's training is `owned` by the
     script, the trial does not end before its time: that may be what is to be planned. `memory`
     is the most that it may take, `seconds` for how long it goes on once it has updated; `alive` is
-    called now and then.
+    called now and then. Of a `short` one, one cycle will do.
     """
 
     def __init__(
@@ -52,11 +52,13 @@ class Trial:
         seconds: float,
         started: float,
         alive: Callable[[], None],
+        short: bool = False,
     ) -> None:
         self.look = look
         self.end = end
         self.owned = owned
         self.alive = alive
+        self.short = short
         self.memory = memory
         self.started = started
         self.deadline = started + seconds
@@ -73,6 +75,7 @@ class Trial:
         self.first = self.second = 0.0  # when the first update, and the second cycle, were done
         self.high = self.risen_updates = 0
         self.asked = self.told = 0.0
+        self.first_update = 0
         self.looked = False
         self.learned_from: set[int] = set()  # the envs that were stepped before the first update
         quiet_thread(self._watch, "memfit trial")
@@ -108,12 +111,15 @@ class Trial:
             if self.phase != "update" or time.perf_counter() > self.read + _BETWEEN_READINGS:
                 self._close("update", "update")
             if not self.first:
-                self.first = time.perf_counter()
+                self.first, self.first_update = time.perf_counter(), self.env_steps
             alone = not self.env_steps
-            if not self.looked and (alone or self.cycles) and self.in_update >= min(2, self.usual):
-                self.looked = not alone
-                if not alone:
-                    self._look("update")
+            if (
+                not self.looked
+                and (self.short or self.cycles)
+                and self.in_update >= min(2, self.usual)
+            ):
+                self.looked = True
+                self._look("update")
             if alone and self._done():
                 self._finish(TrialEnd.SEEN)
 
@@ -164,6 +170,8 @@ class Trial:
 
     def _seen_enough(self) -> bool:
         now = time.perf_counter()
+        if self.short and (self.cycles or (not self.env_steps and self.updates >= _CYCLES)):
+            return True
         if not self.first or (self.env_steps and self.cycles < _CYCLES):
             return False
         if now > (self.second or self.first) + _GROWING_SECONDS:
@@ -194,6 +202,7 @@ class Trial:
             ended=end,
             peaks=dict(self.peaks.bytes),
             built=self.built,
+            first_update=self.first_update,
         )
 
     def _watch(self) -> None:
