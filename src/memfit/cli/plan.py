@@ -109,6 +109,11 @@ def plan(
         )
     if module and target:
         raise UsageError(f"-m {module} and {target} are two targets: leave one of them out")
+    if not (module or target or context.obj):
+        raise UsageError(
+            "say what to plan: a script (train.py), a spec (run.toml), -m MODULE, or a command "
+            "after --. See memfit plan --help"
+        )
     if probe and quick:
         raise UsageError("--probe rehearses and --quick forbids it: leave one of them out")
     limit_bytes = parse_limit(limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import sys
@@ -43,6 +44,7 @@ def job_of(
         return Job(kind=TargetKind.SPEC, target=target, spec=facts, notes=notes)
     if os.path.isfile(path):  # noqa: PTH113  # a name may be too long
         if path.suffix == NOTEBOOK:
+            _check_notebook(path)
             return Job(kind=TargetKind.NOTEBOOK, target=str(path), args=tuple(args))
         _check_script(path)
         return Job(kind=TargetKind.SCRIPT, target=str(path), args=tuple(args))
@@ -110,6 +112,16 @@ def _object_job(run: Any) -> Job:
         ) from None
     pickled = base64.b64encode(cloudpickle.dumps(run)).decode()
     return Job(kind=TargetKind.OBJECT, target=type(run.module).__name__, pickled=pickled)
+
+
+def _check_notebook(path: Path) -> None:
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        code = any(cell["cell_type"] == "code" for cell in cells)
+    except (OSError, ValueError, TypeError, KeyError):
+        code = False
+    if not code:
+        raise UsageError(f"{path} is no Python notebook with cells of code: name one that is")
 
 
 def _check_script(path: Path) -> None:

@@ -143,9 +143,9 @@ class LoopTraining(Looping):
 
 def _fill(rows: int, steps: int, length: str) -> str:
     """How many rows are written after so many env steps, as a formula of them."""
-    if rows >= steps:
-        return f"{length} * {round(rows / steps)}"
-    each = max(1, round(steps / rows))
+    if (times := round(rows / steps)) > 1:
+        return f"{length} * {times}"
+    each = round(steps / rows)
     return f"ceil_div({length}, {each})" if each > 1 else length
 
 
