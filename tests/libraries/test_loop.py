@@ -171,7 +171,7 @@ class TestPlayback:
         assert results[-1][0] is not results[300][0]
         first, again = results[-1][0], results[-1 - (256 - 64)]
         assert first.shape == again[0].shape
-        assert playback.reset(env, lambda: 1 // 0)[0].tolist() == [0.0] * 4  # type: ignore[arg-type]
+        assert playback.reset(env, lambda: 1 // 0)[0].tolist() == [0.0] * 4
 
     def test_a_quick_one_and_what_is_no_env_are_stepped_on(self) -> None:
         env, playback = SlowEnv(), Playback()
@@ -306,6 +306,14 @@ class TestFacts:
         spec = training().observed(TRIAL, found, []).spec
         assert spec.arrays[0].filled == "env_steps"
         assert spec.length == "env_steps" and spec.knobs["env_steps"] == 1000
+
+    def test_a_queue_of_transitions_is_told_by_its_bound(self) -> None:
+        queue = replace(held("agent.memory[*][*]", 50, 2000), elements=50, capacity=1000, count=50)
+        facts = training().observed(TRIAL, {"rollout": [queue]}, [])
+        array = facts.spec.arrays[0]
+        assert (array.shape, array.filled) == ((1000, 8000), "ceil_div(env_steps, 2)")
+        assert facts.spec.knobs == {"env_steps": 2000}
+        assert facts.trial.held["agent.memory[*][*]"] == 50 * 8000
 
     def test_the_runs_own_length_is_used_where_it_is_known(self, tmp_path: Path) -> None:
         text = tmp_path / "train.py"

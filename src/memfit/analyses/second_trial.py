@@ -9,10 +9,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from memfit.model import ArraySpec, EvidenceKind, Readings, RunSpec, names_in, parse_size
-from memfit.model.trial import TrialAgain
+from memfit.model.trial import TrialAgain, TrialEnd
 
 _SHRINK = (2, 4)  # different for neighbours, so that settings of one value are told apart
 _LEAST = 4
+
+
+def is_complete(readings: Readings) -> bool:
+    """Whether a loop was tried, and neither its time nor its memory was over before the end."""
+    trial = readings.trial
+    return trial is not None and trial.ended in (TrialEnd.SEEN, TrialEnd.WHOLE)
 
 
 def other_values(spec: RunSpec) -> dict[str, int]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from memfit.analyses.after_learn import with_after
 from memfit.analyses.earlier_learn import left_by, with_row
+from memfit.analyses.second_trial import is_complete, other_values, with_second
 from memfit.api.child_errors import error_of
 from memfit.errors import UsageError
 from memfit.formulas.array_bytes import scaled
@@ -137,7 +138,7 @@ def plan(
         if ended.answer.status is not Status.SURVEYED:
             raise error_of(ended, job.target)
         found = _ledger_of(built, ended.answer, base)
-        if found.readings.trial is not None and found.spec.scale and not quick:
+        if found.spec.scale and is_complete(found.readings) and not quick:
             say(progress, "trying it once more, with other settings")
             found = _tried_again(found, timeout, base)
         said, earlier = script_notes(script) if script else (), None
@@ -258,8 +259,6 @@ def _ledger_of(job: Job, answer: Answer, base: Future[ImportCost]) -> Surveyed:
 
 def _tried_again(found: Surveyed, timeout: float, base: Future[ImportCost]) -> Surveyed:
     """A loop's formulas, confirmed by a short trial with smaller values of its settings."""
-    from memfit.analyses.second_trial import other_values, with_second
-
     values = other_values(found.spec)
     if not values or found.job.kind is not TargetKind.SCRIPT:
         return found

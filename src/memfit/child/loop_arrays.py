@@ -11,9 +11,12 @@ import select
 import signal
 import threading
 import warnings
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from memfit.child.script_variables import attributes
 from memfit.inside.holders import array_rows
 from memfit.inside.pace import Pace
 from memfit.inside.walk_phases import WholeWalk
@@ -24,9 +27,11 @@ from memfit.model.trial import TrialArrays
 
 _SECONDS = 20.0  # after which a fork that looks is ended
 _PART = 1 << 16
+_DEPTH, _MOST_OBJECTS = 4, 5_000  # of the search for queues
+Variables = Iterable[tuple[str, Any]]
 
 
-def loop_arrays() -> list[TrialArrays]:
+def loop_arrays(queues: Mapping[str, tuple[int, int]]) -> list[TrialArrays]:
     """What the variables of the run hold, by holder, the largest first."""
     walk = WholeWalk(Pace(lambda: False), dict(all_roles()))
     try:
@@ -35,21 +40,51 @@ def loop_arrays() -> list[TrialArrays]:
     finally:
         walk.forget()
     with ProcessMemory(os.getpid()) as memory:
-        return [_held(row, memory) for row in told if row["device"] == "cpu" and _is_own(row)]
+        found = [_held(row, memory) for row in told if row["device"] == "cpu" and _is_own(row)]
+    return [_in_queue(held, queues) for held in found]
 
 
-def looked_at_here() -> list[TrialArrays]:
+def queues_of(variables: Iterable[tuple[str, Any]]) -> dict[str, tuple[int, int]]:
+    """Queues of bounded length that variables hold: how many elements they have, and may have."""
+    found: dict[str, tuple[int, int]] = {}
+    level = [(name, thing) for name, thing in variables]
+    seen: set[int] = set()
+    for _ in range(_DEPTH):
+        below: list[tuple[str, Any]] = []
+        for path, thing in level[:_MOST_OBJECTS]:
+            if id(thing) in seen:
+                continue
+            seen.add(id(thing))
+            if isinstance(thing, deque):
+                if thing.maxlen and thing:
+                    found[path] = len(thing), thing.maxlen
+            else:
+                below += [(f"{path}.{name}", value) for name, value in attributes(thing).items()]
+        level = below
+    return found
+
+
+def _in_queue(held: TrialArrays, queues: Mapping[str, tuple[int, int]]) -> TrialArrays:
+    for path, (elements, capacity) in queues.items():
+        at = held.path.find(f"{path}[*]")
+        if at == 0 or (at > 0 and held.path[at - 1] == "."):
+            return replace(held, elements=elements, capacity=capacity)
+    return held
+
+
+def looked_at_here(variables: Variables = ()) -> list[TrialArrays]:
     """The same from a thread of its own, so that this one's calls are seen too."""
+    queues = queues_of(variables)
     if threading.current_thread() is not threading.main_thread():
-        return loop_arrays()
+        return loop_arrays(queues)
     found: list[TrialArrays] = []
-    thread = threading.Thread(target=lambda: found.extend(loop_arrays()))
+    thread = threading.Thread(target=lambda: found.extend(loop_arrays(queues)))
     thread.start()
     thread.join()
     return found
 
 
-def looked_at_in_a_fork() -> list[TrialArrays]:
+def looked_at_in_a_fork(variables: Variables = ()) -> list[TrialArrays]:
     """The same, found by a fork; nothing where that fails."""
     reader, writer = os.pipe()
     with warnings.catch_warnings():
@@ -58,7 +93,7 @@ def looked_at_in_a_fork() -> list[TrialArrays]:
     if pid == 0:
         try:
             os.close(reader)
-            _tell(writer, looked_at_here)
+            _tell(writer, looked_at_here(variables))
         finally:
             os._exit(0)
     os.close(writer)
@@ -76,9 +111,9 @@ def looked_at_in_a_fork() -> list[TrialArrays]:
         return []
 
 
-def _tell(writer: int, look: Callable[[], list[TrialArrays]]) -> None:
+def _tell(writer: int, rows: list[TrialArrays]) -> None:
     with open(writer, "w") as file:
-        json.dump([to_json(row) for row in look()], file)
+        json.dump([to_json(row) for row in rows], file)
 
 
 def _is_own(row: dict[str, Any]) -> bool:

@@ -82,7 +82,8 @@ class LoopTrial:
         write_progress(self.noted, self.progress())
 
     def _look(self, moment: str, last: bool) -> None:
-        found = looked_at_here() if last else looked_at_in_a_fork()
+        look = looked_at_here if last else looked_at_in_a_fork
+        found = look(self._variables())
         if found:
             self.held[moment] = found
 

@@ -20,7 +20,8 @@ class TrialEnd(StrEnum):
 class TrialArrays:
     """The arrays of one holder, by its path from the run's variables.
 
-    `resident` of their `bytes` are in memory. `shape` is that of the largest of `count`.
+    `resident` of their `bytes` are in memory. `shape` is that of the largest of `count`. Where they
+    are in a queue of bounded length, it has `elements` of at most `capacity`.
     """
 
     path: str
@@ -29,6 +30,8 @@ class TrialArrays:
     count: int = 1
     dtype: str = ""
     shape: tuple[int, ...] = ()
+    elements: int = 0
+    capacity: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,7 +123,11 @@ class LoopTraining(Looping):
         if held.count != 1 or prod(shape) * item != held.bytes:
             shape, item = (held.bytes,), 1
         filled: int | str | None = None
-        if held.resident < _FILLED * held.bytes and shape and shape[0]:
+        if held.capacity > held.elements:
+            each = max(1, held.bytes // held.elements)
+            shape, item = (held.capacity, each), 1
+            filled = _fill(held.elements, max(1, trial.env_steps), length)
+        elif held.resident < _FILLED * held.bytes and shape and shape[0]:
             each = max(1, held.bytes // shape[0])
             rows = -(-held.resident // each)
             fills = held.bytes >= _FILLS and trial.env_steps and phases != ("update",)
@@ -156,15 +160,21 @@ def _names(arrays: Iterable[ArraySpec]) -> list[str]:
 
 def _until_full(rows: Iterable[_Row], trial: TrialReading) -> int:
     """The env steps after which every buffer that fills is full."""
-    filling = (r.held for r in rows if 0 < r.held.resident < _FILLED * r.held.bytes)
-    needed = (-(-held.bytes * trial.env_steps // held.resident) for held in filling)
-    return max(needed, default=trial.env_steps)
+    needed = [trial.env_steps]
+    for held in (row.held for row in rows):
+        if held.capacity:
+            needed.append(-(-held.capacity * trial.env_steps // held.elements))
+        elif held.resident:
+            needed.append(-(-held.bytes * trial.env_steps // held.resident))
+    return max(needed)
 
 
 def _where(held: TrialArrays, trial: TrialReading, filled: int | str | None) -> str:
     size = f"{held.count:,} arrays" if held.count != 1 else f"{held.dtype} {held.shape}"
     said = f"held by the run's variables in a trial of {trial.updates:,} updates: {size}"
-    if isinstance(filled, str):
+    if isinstance(filled, str) and held.capacity:
+        said += f" in a queue of {held.elements:,} of at most {held.capacity:,}"
+    elif isinstance(filled, str):
         share = held.resident / max(1, held.bytes)
         said += f"; {share:.1%} of it was filled after {trial.env_steps:,} env steps"
     return said
@@ -208,7 +218,7 @@ def _named(held: TrialArrays, trained: set[str]) -> tuple[str, str]:
         owner, _, state = path.partition(" ")
         if state.isidentifier():
             return f"{owner}.state", "optimizer"
-    if held.bytes < _LEAST:
+    if held.bytes < _LEAST and not held.capacity:
         return "arrays.small", "arrays"
     return path, "buffer"
 
