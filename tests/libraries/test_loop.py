@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import inspect
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytest
 import torch
@@ -132,9 +135,18 @@ class TestSignals:
         signals.stop()
         assert isinstance(listener, Heard) and len(listener.words) == 2
 
-    def test_they_pass_to_a_worker_that_says_nothing(self, signals: Signals) -> None:
-        there = pickle.loads(pickle.dumps(signals))
-        assert there.listener is None and there.pid == 0
+    def test_a_worker_gets_the_methods_themselves(self, signals: Signals) -> None:
+        class Env:
+            def reset(self) -> int:
+                return 0
+
+            def step(self, action: int) -> int:
+                return action
+
+        assert list(inspect.signature(Env().step).parameters) == ["action"]
+        sent = cloudpickle.dumps(Env)
+        assert b"memfit" not in sent.replace(__name__.encode(), b"")
+        assert type(vars(pickle.loads(sent))["step"]) is FunctionType
 
     def test_every_optimizer_of_torch_is_heard(self) -> None:
         found = Signals()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +17,7 @@ from memfit.errors import UsageError
 from memfit.formulas.array_bytes import scaled
 from memfit.formulas.run_rows import run_ledger
 from memfit.libraries import library_of, likely_library
+from memfit.libraries.loop.settings import settable
 from memfit.measure.children import sandbox
 from memfit.measure.children.import_cost import ImportCost, import_cost
 from memfit.measure.children.trial_alone import trial_alone
@@ -34,7 +34,6 @@ from memfit.model import (
     RunSpec,
 )
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
-from memfit.sources.module_file import module_file
 from memfit.sources.script import (
     goes_on_after,
     imports_of,
@@ -43,7 +42,7 @@ from memfit.sources.script import (
     learns_again,
     script_notes,
 )
-from memfit.sources.target import job_of, module_job
+from memfit.sources.target import job_of, module_job, text_of
 from memfit.units import format_bytes
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def plan(
     )
     with ThreadPoolExecutor(max_workers=3) as pool:
         base = pool.submit(import_cost, _imports(job))
-        script = _text_of(job)
+        script = text_of(job)
         twice = script is not None and learn_calls(script) > 1
         second = pool.submit(_second, job, timeout) if twice else None
         rest = goes_on_after(script) if script else ""
@@ -207,17 +206,10 @@ def _imports(job: Job) -> tuple[str, ...]:
     """What the run's process imports before it does anything, as far as can be told by now."""
     if job.kind is TargetKind.SPEC:
         return (*library_of(job.spec["library"]).imports, *job.spec["imports"])
-    text = _text_of(job)
+    text = text_of(job)
     modules = imports_of(text) if text is not None else ()
     library = likely_library(modules)
     return library.imports if library is not None else ("numpy", "torch")
-
-
-def _text_of(job: Job) -> Path | None:
-    """The file of Python that a job runs, if it runs one."""
-    if job.kind is TargetKind.MODULE:
-        return module_file(job.target, [str(Path.cwd()), *sys.path])
-    return Path(job.target) if job.kind is TargetKind.SCRIPT else None
 
 
 def _built(job: Job, knobs: Mapping[str, int], timeout: float) -> tuple[Job, sandbox.Ended]:
@@ -226,9 +218,14 @@ def _built(job: Job, knobs: Mapping[str, int], timeout: float) -> tuple[Job, san
     What malloc keeps at a size is best seen at that size; what formulas say from another one is for
     settings that a run cannot be built with.
     """
-    text = _text_of(job)
+    text = text_of(job)
     rewrite = job.kind is TargetKind.SCRIPT and text is not None and not learn_calls(text)
-    asked = {n: value for n, value in knobs.items() if rewrite or n not in _BY_FORMULA}
+    known = settable(text.read_bytes()) if rewrite and text is not None else set()
+    asked = {
+        name: value
+        for name, value in knobs.items()
+        if (name in known if rewrite else name not in _BY_FORMULA)
+    }
     if asked and job.kind is TargetKind.SCRIPT:
         changed = replace(job, knobs=asked, rewrite=rewrite)
         ended = sandbox.run(changed, timeout=timeout, memory=sandbox.room())

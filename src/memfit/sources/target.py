@@ -59,6 +59,13 @@ def job_of(
     )
 
 
+def text_of(job: Job) -> Path | None:
+    """The file of Python that a job runs, if it runs one."""
+    if job.kind is TargetKind.MODULE:
+        return module_file(job.target, [str(Path.cwd()), *sys.path])
+    return Path(job.target) if job.kind is TargetKind.SCRIPT else None
+
+
 def module_job(name: str, args: Sequence[str]) -> Job:
     """A module that is run as `python -m` does."""
     if name in _LAUNCHERS:

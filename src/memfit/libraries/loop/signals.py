@@ -6,16 +6,16 @@ that call each other counts. All of torch's optimizers have hooks of their own.
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from memfit.libraries.loop.playback import Playback
 from memfit.model.training import LoopListener, ModuleHook
 
-_MARK = "_memfit_watched"
 _SAVES = {"torch.serialization": "save", "pickle": "dump"}
 
 
@@ -32,10 +32,6 @@ class Signals:
         self.depth = 0
         self.updates = 0
         self.played = 0  # env steps
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A worker that gets a watched class by pickle has signals of its own, that say nothing."""
-        return Signals, ()
 
     def start(self, begun: Callable[[], None], *, play_back: bool) -> None:
         """Notice from now on; `begun` is called when a loop does something for the first time."""
@@ -74,13 +70,13 @@ class Signals:
         """Watch a class, if it is one of envs."""
         own = vars(cls)
         step = own.get("step")
-        if type(step) is not FunctionType or hasattr(step, _MARK) or hasattr(cls, "zero_grad"):
+        if type(step) is not FunctionType or hasattr(cls, "zero_grad"):
             return
         if not callable(getattr(cls, "reset", None)):
             return
-        cls.step = _stepping(self, step)  # type: ignore[attr-defined]
+        cls.step = _Step(self, step)  # type: ignore[attr-defined]
         if type(own.get("reset")) is FunctionType:
-            cls.reset = _resetting(self, own["reset"])  # type: ignore[attr-defined]
+            cls.reset = _Reset(self, own["reset"])  # type: ignore[attr-defined]
 
     def _watch_optimizers(self, module: ModuleType) -> None:
         def updated(optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -141,39 +137,55 @@ def envs_of(env: Any) -> int:
     return count if isinstance(count, int) and count > 0 else 1
 
 
-def _stepping(signals: Signals, step: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(step)
-    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+class _Watched:
+    """A method of an env's class, that tells of its calls.
+
+    Pickled with its class, it is the method itself: a worker gets nothing of memfit's.
+    """
+
+    def __init__(self, signals: Signals, own: Callable[..., Any]) -> None:
+        self.signals = signals
+        self.own = own
+        functools.update_wrapper(self, own)
+
+    def __call__(self, env: Any, *args: Any, **kwargs: Any) -> Any:
+        """The method, on an env."""
+        return self.own(env, *args, **kwargs)
+
+    def __get__(self, thing: Any, owner: type | None = None) -> Any:
+        return self if thing is None else MethodType(self, thing)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copy.copy, (self.own,)  # which gives a function back as it is
+
+
+class _Step(_Watched):
+    def __call__(self, env: Any, *args: Any, **kwargs: Any) -> Any:
+        signals, step = self.signals, self.own
         if os.getpid() != signals.pid or signals.depth:
-            return step(self, *args, **kwargs)
+            return step(env, *args, **kwargs)
         signals.depth += 1
         try:
             playback, updates = signals.playback, signals.updates
             if playback is None:
-                result = step(self, *args, **kwargs)
+                result = step(env, *args, **kwargs)
             else:
-                result = playback.step(self, lambda: step(self, *args, **kwargs))
+                result = playback.step(env, lambda: step(env, *args, **kwargs))
         finally:
             signals.depth -= 1
         if signals.updates == updates:  # what updates by itself is an agent, no env
-            signals.stepped(self)
+            signals.stepped(env)
         return result
 
-    setattr(watched, _MARK, True)
-    return watched
 
-
-def _resetting(signals: Signals, reset: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(reset)
-    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+class _Reset(_Watched):
+    def __call__(self, env: Any, *args: Any, **kwargs: Any) -> Any:
+        signals, reset = self.signals, self.own
         playback = signals.playback
         if os.getpid() != signals.pid or signals.depth or playback is None:
-            return reset(self, *args, **kwargs)
+            return reset(env, *args, **kwargs)
         signals.depth += 1
         try:
-            return playback.reset(self, lambda: reset(self, *args, **kwargs))
+            return playback.reset(env, lambda: reset(env, *args, **kwargs))
         finally:
             signals.depth -= 1
-
-    setattr(watched, _MARK, True)
-    return watched
