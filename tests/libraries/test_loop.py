@@ -261,6 +261,9 @@ parser.add_argument("--num-steps", type=int, default=2)
         found = with_formulas(array, settings)
         assert found.shape == ("num_steps", "num_envs", "num_envs * num_steps", 3)
         assert found.evidence is EvidenceKind.PROBED
+        replay = replace(array, shape=(500, 4))
+        parts = with_formulas(replay, {"num_envs": 4, "buffer_size": 2000})
+        assert parts.shape == ("buffer_size // num_envs", "num_envs")
         weights = replace(array, kind="parameters")
         assert with_formulas(weights, settings) is weights
 

@@ -95,13 +95,22 @@ def _fixed(readings: Readings, trial: TrialReading, arrays: int) -> Iterator[Com
     known = last - arrays - min(trial.free, max(0, last - arrays - imports))
     rest = max(0, known - imports)
     early = max(0, min(rest, built - imports))
-    yield from base_rows(
+    rows = base_rows(
         imports=imports,
         built=early,
-        used=rest - early,
+        used=0,
         where=f"a trial of {trial.updates:,} updates: the process where it began to train",
         parts=dict(built_parts(readings)),
     )
+    yield from (row for row in rows if row.name != "base.first_use")
+    if rest > early:
+        yield Component(
+            name="run.objects",
+            kind=Kind.OBJECTS,
+            size=const(rest - early),
+            phases=TRAINING,
+            evidence=_seen(trial, "held at its end, and no array of a variable: graphs, objects"),
+        )
 
 
 def _arrays(spec: RunSpec) -> Iterator[Component]:

@@ -27,7 +27,7 @@ def length_setting(settings: Mapping[str, int]) -> str:
 
 
 def with_formulas(array: ArraySpec, settings: Mapping[str, int]) -> ArraySpec:
-    """An array whose dimensions are settings, or products of two, where their values are."""
+    """An array whose dimensions are settings, or two of them multiplied or divided."""
     if array.kind not in ("buffer", "arrays"):
         return array  # networks have shapes of their own
     shape = tuple(_formula(n, settings) if isinstance(n, int) else n for n in array.shape)
@@ -47,6 +47,10 @@ def _formula(dimension: int, settings: Mapping[str, int]) -> int | str:
         is_product = settings[one] * settings[other] == dimension
         if is_product and 1 not in (settings[one], settings[other]) and _tells(one, other):
             return f"{one} * {other}"
+    for one, other in itertools.permutations(names, 2):  # a buffer that envs have their part of
+        is_part = 1 < settings[other] < settings[one] == dimension * settings[other]
+        if is_part and dimension > 1 and _tells(one, other):
+            return f"{one} // {other}"
     return dimension
 
 

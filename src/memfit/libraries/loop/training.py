@@ -225,8 +225,9 @@ def _named(held: TrialArrays, trained: set[str]) -> tuple[str, str]:
 
 def _network(path: str) -> str:
     """`agent.actor` for `agent.actor.0.weight`: the variable, and the part of it."""
-    steps = [step for step in _STEP.findall(path)[:-1] if not step.isdigit() and step != "*"]
-    return ".".join(steps[:2]) or path
+    steps = _STEP.findall(path)[:-1]
+    steps = steps[:-1] if len(steps) > 1 else steps  # the layer itself
+    return ".".join([step for step in steps if not step.isdigit() and step != "*"][:2]) or path
 
 
 def _itemsize(held: TrialArrays) -> int:
