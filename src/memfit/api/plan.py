@@ -161,7 +161,11 @@ def plan(
         line = followed.frames.line if followed.frames else 0
         ledger = with_after(ledger, followed, counted=is_counted_loop(script, line))
     if knobs:
-        ledger = ledger.at(**_known_knobs(knobs, ledger.knobs))
+        # What the run was built with need not be in a formula.
+        asked_for = {
+            n: v for n, v in knobs.items() if n in ledger.knobs or n not in found.job.knobs
+        }
+        ledger = ledger.at(**_known_knobs(asked_for, ledger.knobs))
     if per:
         _known_knobs({per: 1}, ledger.knobs)
     spec = replace(found.spec, learns_again=script is not None and learns_again(script))
