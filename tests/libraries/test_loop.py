@@ -322,6 +322,15 @@ class TestFacts:
         assert spec.arrays[0].filled == "env_steps"
         assert spec.length == "env_steps" and spec.knobs["env_steps"] == 1000
 
+    def test_what_the_trial_did_not_see_is_told(self, tmp_path: Path) -> None:
+        text = tmp_path / "train.py"
+        text.write_text("torch.save(agent, 'agent.pt')")
+        facts = training(text).observed(replace(TRIAL, env_steps=0), {}, [])
+        assert len(facts.spec.notes) == 2
+        seen = replace(TRIAL, peaks={"save": 1}, ended=TrialEnd.TIME)
+        (note,) = training(text).observed(seen, {}, []).spec.notes
+        assert "10 updates" in note
+
     def test_a_queue_of_transitions_is_told_by_its_bound(self) -> None:
         queue = replace(held("agent.memory[*][*]", 50, 2000), elements=50, capacity=1000, count=50)
         facts = training().observed(TRIAL, {"rollout": [queue]}, [])

@@ -2,8 +2,9 @@
 
 `Library` is made in memfit's own process and in the child that runs a target; it imports nothing
 heavy. `Training` lives in the child only, around a run's live objects. A training is measured in
-one of two ways: a `Driven` one does a part of its own work at sizes of memfit's choice; an
-`Observed` one runs on as it is, and says which of its calls are which phase.
+one of three ways: a `Driven` one does a part of its own work at sizes of memfit's choice; an
+`Observed` one runs on as it is, and says which of its calls are which phase; of a `Looping` one no
+library is known, and what it does is told as it happens.
 """
 
 from __future__ import annotations

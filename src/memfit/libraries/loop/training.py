@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -27,6 +27,7 @@ _FILLS = 2**20  # a buffer that is worth to be told how it fills
 _CALL = re.compile(r"^[\w.<>]+\(\)\.?")
 _STEP = re.compile(r"[^.\[\]\s]+")
 _WEIGHTS = re.compile(r"\.(weight|bias|running_mean|running_var|in_proj_\w+|weight_\w+|bias_\w+)$")
+_SAVES = ("torch.save(", "pickle.dump(")
 _ITEMSIZE = re.compile(r"(\d+)")
 
 
@@ -103,9 +104,23 @@ class LoopTraining(Looping):
             scale=scale,
             length=length if length in knobs else "",
             first_update=min(trial.first_update, knobs.get(length, trial.first_update)),
-            notes=tuple(_notes(told, knobs)),
+            notes=(*_notes(told, knobs), *self._unseen(told)),
         )
         return LoopFacts(spec=spec, trial=told, settings=settings)
+
+    def _unseen(self, trial: TrialReading) -> Iterator[str]:
+        """What the script may do later that the trial has not seen."""
+        if not trial.env_steps:
+            yield (
+                "no env was stepped before enough updates were seen: where the script goes on to "
+                "something else after these, that is not in this plan"
+            )
+        text = self.text.read_text(errors="replace") if self.text is not None else ""
+        if "save" not in trial.peaks and any(call in text for call in _SAVES):
+            yield (
+                "the script writes checkpoints, and wrote none in the trial: what that adds for a "
+                "moment is not in this plan"
+            )
 
     def _settings(self, variables: Iterable[tuple[str, Any]]) -> dict[str, int]:
         """The settings that the script itself gives values to."""
