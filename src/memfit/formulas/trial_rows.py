@@ -25,6 +25,8 @@ _TEMPORARIES = {
     "build": ("temporaries", Kind.SCRATCH, "what came and went before the first step"),
 }
 
+_KEPT = "what malloc kept free between updates, for their activations to use again"
+
 
 def trial_rows(spec: RunSpec, readings: Readings) -> Iterator[Component]:
     """Every component of a loop that was tried."""
@@ -68,7 +70,7 @@ def _rest(phase: str, rest: int, grows: Size, trial: TrialReading) -> Iterator[C
             kind=Kind.FRAGMENTATION,
             size=const(slack),
             phases=(phase,),
-            evidence=_seen(trial, "what malloc kept and nobody used"),
+            evidence=_seen(trial, _KEPT if phase == "update" else "what malloc kept, unused"),
         )
     name, kind, what = _TEMPORARIES[phase]
     if rest > slack:
