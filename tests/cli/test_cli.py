@@ -89,9 +89,19 @@ def test_options_stand_before_and_after_the_target(api: Api, words: list[str]) -
         "per": "",
         "timeout": 5.0,
         "network": False,
+        "real_env": False,
+        "module": False,
         "all_findings": True,
         "progress": None,
     }
+
+
+def test_a_module_and_a_command_are_targets_too(api: Api) -> None:
+    assert main(["plan", "-m", "zoo.train", "-q", "--", "--algo", "ppo"]) == 0
+    assert (api.asked["target"], api.asked["module"]) == ("zoo.train", True)
+    assert main(["plan", "-q", "--real-env", "--", "python", "train.py"]) == 0
+    assert (api.asked["target"], api.asked["args"]) == ("", ("python", "train.py"))
+    assert api.asked["real_env"] is True
 
 
 def test_rehearsing_is_asked_for_or_forbidden_not_both(
@@ -137,7 +147,7 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(
     "words",
     [
         [],
-        ["--", "train.py"],
+        ["-m", "zoo.train", "train.py"],
         ["train.py", "--nonsense"],
         ["train.py", "another.py"],
         ["train.py", "--limit", "much"],

@@ -47,7 +47,7 @@ SURVEYED = Margin(
         UNMATCHED: 1000,
     },
 )
-# A rehearsal has seen the real thing once: the chance in it remains.
+# A rehearsal or a trial has seen the real thing once: the chance in it remains.
 REHEARSED = Margin(
     floor=6 * 2**20,
     thousandths={
@@ -66,7 +66,7 @@ _IN_DOUBT = 0.05
 
 def upper_bytes(ledger: Ledger, readings: Readings) -> int:
     """The most that the peak may come to."""
-    margin = REHEARSED if readings.rehearsed else SURVEYED
+    margin = REHEARSED if readings.rehearsed or readings.trial else SURVEYED
     return max(
         (
             total + margin.of(doubt_bytes(ledger, readings, moment))

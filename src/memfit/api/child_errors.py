@@ -24,6 +24,19 @@ _NO_NETWORK = (
     "Temporary failure in name resolution",
     "ConnectionRefusedError",
 )
+# What a script may need that is not there, by what its traceback says.
+_NEEDS = {
+    "FileNotFoundError": (
+        "it needs a file that is not there: plan from the folder in which it runs, or name the "
+        "file in its arguments after --"
+    ),
+    "No available video device": (
+        "it needs a display, and a plan has none: leave render_mode out, or set "
+        "SDL_VIDEODRIVER=dummy"
+    ),
+    "cannot connect to X server": "it needs a display, and a plan has none: leave render_mode out",
+    "api_key": "it needs credentials: give them in its environment, or turn its logging off",
+}
 _OR_SPEC = "or describe the run in a spec (run.toml)"
 
 
@@ -33,10 +46,10 @@ def error_of(ended: Ended, target: str) -> MemfitError:
     said = "\n".join(text for text in (output.rstrip(), answer.output) if text)
     match answer.status:
         case Status.NEVER_LEARNED:
-            return _never(target, output)
+            return _never(answer, target, output)
         case Status.TIMED_OUT:
             return NeverLearned(
-                f"the target did not begin to learn within {answer.reason}: "
+                f"the target did not begin to learn within {answer.reason}{_how_far(answer)}: "
                 "give it more time with --timeout SECONDS, or describe the run in a spec",
                 output=output,
             )
@@ -54,7 +67,8 @@ def error_of(ended: Ended, target: str) -> MemfitError:
             )
         case Status.OVER_LIMIT:
             return NeverLearned(
-                f"{target} used more than {answer.reason} before it began to learn and was ended: "
+                f"{target} used more than {answer.reason} before it began to learn and was ended"
+                f"{_how_far(answer)}: "
                 f"plan it on a larger machine, {_OR_SPEC}",
                 output=output,
             )
@@ -65,17 +79,27 @@ def error_of(ended: Ended, target: str) -> MemfitError:
                 output=said,
             )
         case Status.DIED if answer.exit_code == 0:
-            return _never(target, output)
+            return _never(answer, target, output)
     return _failed(answer, target, said)
 
 
-def _never(target: str, output: str) -> NeverLearned:
+def _never(answer: Answer, target: str, output: str) -> NeverLearned:
     calls = " or ".join(library.begins for library in all_libraries() if library.begins)
     return NeverLearned(
-        f"{target} ended without calling {calls}, which is what a plan stops at: "
-        f"check the script's arguments, {_OR_SPEC}",
+        f"{target} ended without calling {calls} and without a step of an optimizer of torch, "
+        f"which is what a plan looks for{_how_far(answer)}: check the script's arguments, "
+        f"{_OR_SPEC}",
         output=output,
     )
+
+
+def _how_far(answer: Answer) -> str:
+    """How far a script came, where that is known."""
+    came = answer.progress
+    if came is None or not came.env_steps + came.updates:
+        return "; no env was stepped" if came is not None else ""
+    said = f"; it had made {came.env_steps:,} env steps"
+    return f"{said} and {came.updates:,} updates" if came.updates else f"{said}, and no update"
 
 
 def _failed(answer: Answer, target: str, said: str) -> MemfitError:
@@ -91,8 +115,14 @@ def _failed(answer: Answer, target: str, said: str) -> MemfitError:
         todo = "a plan lets it change no file; if that is why, let it write after learn()"
     if any(sign in answer.output for sign in _NO_NETWORK):
         todo = "a plan has no network; if that is why, allow it with --network"
+    todo = next((hint for sign, hint in _NEEDS.items() if sign in answer.output), todo)
     how = _died(answer.exit_code) if answer.status is Status.DIED else "failed"
-    return TargetFailed(f"{target} {how} before it began to learn: {todo}", output=said)
+    when = "before it began to learn"
+    if answer.progress is not None and answer.progress.updates:
+        when = f"after {answer.progress.updates:,} updates"
+    elif answer.progress is not None and answer.progress.env_steps:
+        when += f", after {answer.progress.env_steps:,} env steps"
+    return TargetFailed(f"{target} {how} {when}: {todo}", output=said)
 
 
 def _died(code: int | None) -> str:

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 from memfit.analyses.after_learn import with_after
 from memfit.analyses.earlier_learn import left_by, with_row
+from memfit.analyses.second_trial import is_complete, other_values, with_second
 from memfit.api.child_errors import error_of
 from memfit.errors import UsageError
 from memfit.formulas.array_bytes import scaled
 from memfit.formulas.run_rows import run_ledger
 from memfit.libraries import library_of, likely_library
+from memfit.libraries.loop.settings import settable
 from memfit.measure.children import sandbox
 from memfit.measure.children.import_cost import ImportCost, import_cost
+from memfit.measure.children.trial_alone import trial_alone
 from memfit.measure.kernel.proc import outside_note
 from memfit.measure.survey.rehearsal import SECONDS
 from memfit.model import (
@@ -39,7 +42,7 @@ from memfit.sources.script import (
     learns_again,
     script_notes,
 )
-from memfit.sources.target import job_of
+from memfit.sources.target import job_of, module_job, text_of
 from memfit.units import format_bytes
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 _BY_FORMULA = ("n_envs",)  # more envs may be more processes, and minutes
 _SMALLEST = 1024  # the most times that a rehearsal is smaller than the run
+_TRIAL_SECONDS, _TRIAL_SHARE = 60.0, 0.9  # a loop is tried for, and of what its child may take
 _WELL_MATCHED = 0.95  # a smaller share of bytes whose growth is known is worth a note
 _TWICE = "the script calls learn() more than once; "
 _FIRST = f"{_TWICE}the first call needs the most of the first two"
@@ -55,6 +59,10 @@ _SECOND = f"{_TWICE}the second call needs the most of the first two, and is what
 _AFTER_SECONDS = 10.0  # that the rest of a script is followed for
 _MEASURED_BY_RUN = "not in this plan: memfit run measures all of it"
 _UNSEEN = f"{_TWICE}only the first call could be planned, so that a later one may need more"
+_UNCONFIRMED = (
+    "a second trial with other values of the settings did not come through: formulas of them are "
+    "read from one trial alone"
+)
 _DOUBTFUL = (
     "without a rehearsal, more than 5 % of the peak was in doubt, so the run was rehearsed at its "
     "real size; --quick leaves that out"
@@ -87,13 +95,17 @@ def plan(
     per: str = "",
     timeout: float = 120.0,
     network: bool = False,
+    real_env: bool = False,
+    module: bool = False,
     all_findings: bool = False,
     progress: Progress | None = None,
 ) -> Plan:
     """Predict the peak memory of a run before it starts; without `network`, it can use none.
 
-    It is rehearsed with `probe`, and where much of it is in doubt without that, unless `quick`;
-    `all_findings` shows trifles too.
+    The target is a script, a notebook, a spec, a factory or a live object; with `module` the name
+    of a module that is run. It is rehearsed with `probe`, and where much of it is in doubt without
+    that, unless `quick`; `all_findings` shows trifles too. A loop of no known library is tried,
+    with `real_env` without ever playing recorded steps of its env back.
     """
     from memfit.analyses.capacity import capacity, default_hardware, parse_hardware
     from memfit.analyses.crossing import crossing
@@ -105,10 +117,17 @@ def plan(
     started = time.monotonic()
     hardware = [parse_hardware(name) for name in on] or default_hardware()
     limit_used = Limit.given(limit) or limits.memory_limit()
-    job = replace(job_of(target, args, knobs), network=network)
+    asked = module_job(str(target), args) if module else job_of(target, args, knobs)
+    job = replace(
+        asked,
+        network=network,
+        real_env=real_env,
+        trial_seconds=min(_TRIAL_SECONDS, _TRIAL_SHARE * timeout),
+        trial_bytes=min(limit_used.bytes, int(_TRIAL_SHARE * sandbox.room())),
+    )
     with ThreadPoolExecutor(max_workers=3) as pool:
         base = pool.submit(import_cost, _imports(job))
-        script = Path(job.target) if job.kind is TargetKind.SCRIPT else None
+        script = text_of(job)
         twice = script is not None and learn_calls(script) > 1
         second = pool.submit(_second, job, timeout) if twice else None
         rest = goes_on_after(script) if script else ""
@@ -118,6 +137,9 @@ def plan(
         if ended.answer.status is not Status.SURVEYED:
             raise error_of(ended, job.target)
         found = _ledger_of(built, ended.answer, base)
+        if found.spec.scale and is_complete(found.readings) and not quick:
+            say(progress, "trying it once more, with other settings")
+            found = _tried_again(found, timeout, base)
         said, earlier = script_notes(script) if script else (), None
         if second is not None:
             found, earlier, note = _heavier(found, *second.result(), base)
@@ -128,7 +150,7 @@ def plan(
             followed = _followed(after.result(), found.readings)
         said += _after_notes(followed, rest)
     doubtful = in_doubt(found.ledger, found.readings)
-    if probe or (doubtful and not quick):
+    if found.readings.trial is None and (probe or (doubtful and not quick)):
         say(progress, "rehearsing it")
         found, peak = _rehearsed(found, timeout)
         own_peak = max(own_peak, peak)
@@ -139,7 +161,11 @@ def plan(
         line = followed.frames.line if followed.frames else 0
         ledger = with_after(ledger, followed, counted=is_counted_loop(script, line))
     if knobs:
-        ledger = ledger.at(**_known_knobs(knobs, ledger.knobs))
+        # What the run was built with need not be in a formula.
+        asked_for = {
+            n: v for n, v in knobs.items() if n in ledger.knobs or n not in found.job.knobs
+        }
+        ledger = ledger.at(**_known_knobs(asked_for, ledger.knobs))
     if per:
         _known_knobs({per: 1}, ledger.knobs)
     spec = replace(found.spec, learns_again=script is not None and learns_again(script))
@@ -153,7 +179,7 @@ def plan(
         peak_bytes=ledger.peak.bytes,
         upper_bytes=upper_bytes(ledger, readings),
         limit=limit_used,
-        method="probe" if readings.rehearsed else "survey",
+        method="trial" if readings.trial else "probe" if readings.rehearsed else "survey",
         doubt=doubt_bytes(ledger, readings, ledger.peak.moment),
         capacity=tuple(capacity(ledger, h) for h in hardware),
         crossing=crossing(ledger, limit_used.bytes),
@@ -184,7 +210,8 @@ def _imports(job: Job) -> tuple[str, ...]:
     """What the run's process imports before it does anything, as far as can be told by now."""
     if job.kind is TargetKind.SPEC:
         return (*library_of(job.spec["library"]).imports, *job.spec["imports"])
-    modules = imports_of(Path(job.target)) if job.kind is TargetKind.SCRIPT else ()
+    text = text_of(job)
+    modules = imports_of(text) if text is not None else ()
     library = likely_library(modules)
     return library.imports if library is not None else ("numpy", "torch")
 
@@ -195,9 +222,16 @@ def _built(job: Job, knobs: Mapping[str, int], timeout: float) -> tuple[Job, san
     What malloc keeps at a size is best seen at that size; what formulas say from another one is for
     settings that a run cannot be built with.
     """
-    asked = {name: value for name, value in knobs.items() if name not in _BY_FORMULA}
+    text = text_of(job)
+    rewrite = job.kind is TargetKind.SCRIPT and text is not None and not learn_calls(text)
+    known = settable(text.read_bytes()) if rewrite and text is not None else set()
+    asked = {
+        name: value
+        for name, value in knobs.items()
+        if (name in known if rewrite else name not in _BY_FORMULA)
+    }
     if asked and job.kind is TargetKind.SCRIPT:
-        changed = replace(job, knobs=asked)
+        changed = replace(job, knobs=asked, rewrite=rewrite)
         ended = sandbox.run(changed, timeout=timeout, memory=sandbox.room())
         if ended.answer.status is Status.SURVEYED:
             return changed, ended
@@ -217,10 +251,28 @@ def _ledger_of(job: Job, answer: Answer, base: Future[ImportCost]) -> Surveyed:
         base=cost.bytes,
         stopped=answer.readings.stopped - cost.own,
         warm=answer.readings.warm - cost.own,
+        trial=trial_alone(answer, cost),
         imported=_beyond(answer.imports, cost.modules),
     )
     ledger = run_ledger(spec, library.rows(spec, readings))
     return Surveyed(job=job, spec=spec, readings=readings, ledger=ledger, own=cost.own)
+
+
+def _tried_again(found: Surveyed, timeout: float, base: Future[ImportCost]) -> Surveyed:
+    """A loop's formulas, confirmed by a short trial with smaller values of its settings."""
+    values = other_values(found.spec)
+    if not values or found.job.kind is not TargetKind.SCRIPT:
+        return found
+    knobs = {**found.job.knobs, **values}
+    job = replace(found.job, knobs=knobs, rewrite=True, short=True)
+    answer = sandbox.run(job, timeout=timeout, memory=sandbox.room()).answer
+    if answer.status is not Status.SURVEYED:
+        readings = replace(found.readings, notes=(*found.readings.notes, _UNCONFIRMED))
+        return replace(found, readings=readings)
+    then = _ledger_of(job, answer, base)
+    spec, readings = with_second(found.spec, found.readings, then.spec, then.readings)
+    rows = library_of(spec.library).rows(spec, readings)
+    return replace(found, spec=spec, readings=readings, ledger=run_ledger(spec, rows))
 
 
 def _beyond(imports: Mapping[str, Mapping[str, int]], known: frozenset[str]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 
@@ -25,14 +26,15 @@ def main() -> None:
     own = os.getpid()
     try:
         child.run()
-        answer = child.observed() or child.ran_on() or Answer(status=Status.NEVER_LEARNED)
+        answer = child.observed() or child.ran_on() or child.tried()
+        answer = answer or Answer(status=Status.NEVER_LEARNED)
     except SystemExit as stop:
-        answer = child.ran_on(stop) or answer_to_exit(stop.code)
+        answer = child.ran_on(stop) or child.tried(stop.code) or answer_to_exit(stop.code)
     except BaseException as error:  # noqa: BLE001 - whatever the target raises is the answer
         answer = child.ran_on(error) or answer_to(error)
     if os.getpid() != own:  # a fork of the target came to its end; the target itself goes on
         os._exit(0)
-    child.answer(answer)
+    child.answer(replace(answer, progress=child.loop.progress()))
 
 
 if __name__ == "__main__":

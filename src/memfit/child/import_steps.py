@@ -13,11 +13,13 @@ from memfit.measure.kernel.proc import PAGE
 class ImportSteps:
     """The resident bytes that modules added, by the import that the run's own code asked for.
 
-    A module's own bytes are what it added, less what those added that it imported in turn.
+    `files` are all pages of mapped files when a package had been loaded. A module's own bytes are
+    what it added, less what those added that it imported in turn.
     """
 
     def __init__(self) -> None:
         self.bytes: dict[str, dict[str, int]] = {}
+        self.files: dict[str, int] = {}
         self._running: list[int] = []  # of each import under way, what others in it have added
         self._asked = ""
         self._owner = self._here()
@@ -40,6 +42,8 @@ class ImportSteps:
             finally:
                 inner, added = self._running.pop(), self._resident() - before
                 self._note(str(spec.name), added - inner)
+                if "." not in spec.name:
+                    self.files[str(spec.name)] = self.mapped()
                 if self._running:
                     self._running[-1] += added
 
@@ -52,6 +56,10 @@ class ImportSteps:
         if added > 0:
             asked = self.bytes.setdefault(self._asked, {})
             asked[name] = asked.get(name, 0) + added
+
+    def mapped(self) -> int:
+        """Pages of mapped files that are resident now."""
+        return int(os.pread(self._statm, 64, 0).split()[2]) * PAGE
 
     def _resident(self) -> int:
         return int(os.pread(self._statm, 64, 0).split()[1]) * PAGE

@@ -21,11 +21,14 @@ from memfit.child.failures import answer_to
 from memfit.child.held_arrays import held_arrays
 from memfit.child.import_hooks import ImportHooks, reserve_without_limit
 from memfit.child.import_steps import ImportSteps
+from memfit.child.loop_trial import LoopTrial
 from memfit.child.no_outside import close_off, no_windows
+from memfit.child.notebook import run_notebook
 from memfit.child.renaming import rename_as_without_overlay
 from memfit.errors import SpecError, Unsupported
 from memfit.formulas.array_bytes import scaled
 from memfit.libraries import all_libraries, library_of
+from memfit.libraries.loop.settings import run_changed, with_argument_values
 from memfit.measure.children.way import Way
 from memfit.measure.kernel.proc import PeakMeter
 from memfit.measure.survey.beside_training import with_beside
@@ -36,7 +39,9 @@ from memfit.model import AfterReading, Rehearsed
 from memfit.model.confinement import Confinement
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
 from memfit.model.json_loader import to_json
-from memfit.model.training import Driven, ModuleHook, Observed, SkipTraining, Training
+from memfit.model.progress_file import PROGRESS
+from memfit.model.training import Driven, Looping, ModuleHook, Observed, SkipTraining, Training
+from memfit.sources.module_file import module_file
 
 
 class Child:
@@ -55,6 +60,7 @@ class Child:
         self.script = os.path.abspath(job.target)  # noqa: PTH100 - as Python names it
         self.imports = ImportSteps()
         self.after = AfterLearn(self.script, job.seconds, self._ran_on)
+        self.loop = LoopTrial(job, result.with_name(PROGRESS), self._tried)
 
     def answer(self, answer: Answer) -> NoReturn:
         """Write the answer and end: no `finally` of the user's, no exit handler, runs."""
@@ -76,6 +82,11 @@ class Child:
         match self.job.kind:
             case TargetKind.SCRIPT:
                 self._run_script()
+            case TargetKind.MODULE:
+                self._run_module()
+            case TargetKind.NOTEBOOK:
+                sys.argv = [self.job.target, *self.job.args]
+                run_notebook(Path(self.job.target))
             case TargetKind.FACTORY:
                 self._run_factory()
             case TargetKind.SPEC:
@@ -102,7 +113,18 @@ class Child:
         path = self.job.target
         sys.argv = [path, *self.job.args]
         sys.path.insert(0, str(Path(path).resolve().parent))
+        if self.job.rewrite:
+            sys.argv[1:] = with_argument_values(self.job.args, self.job.knobs)
+            run_changed(os.path.abspath(path), self.job.knobs)  # noqa: PTH100 - as above
+            return
         runpy.run_path(os.path.abspath(path), run_name="__main__")  # noqa: PTH100 - as Python does
+
+    def _run_module(self) -> None:
+        sys.argv = [self.job.target, *self.job.args]
+        sys.path.insert(0, str(Path.cwd()))
+        found = module_file(self.job.target, sys.path)
+        self.script = self.after.script = self.loop.script = str(found or self.job.target)
+        runpy.run_module(self.job.target, run_name="__main__", alter_sys=True)
 
     def _run_factory(self) -> None:
         module_name, _, name = self.job.target.partition(":")
@@ -128,6 +150,10 @@ class Child:
 
     def stop(self, training: Training) -> Any:
         """Look at a training that is about to begin; return only where it is to go on."""
+        if isinstance(training, Looping):
+            self.loop.begin(training)
+            return
+        self.loop.dismiss()
         self._check_settings(training)
         if self.job.look is Look.OBSERVE and isinstance(training, Observed):
             self.observer = Observer(training, self.job.updates, self._end_observing)
@@ -192,6 +218,14 @@ class Child:
             return None
         peaks, rows = self.observer.peaks, self.observer.rows
         return Answer(status=Status.OBSERVED, peaks=peaks, rows=rows)
+
+    def tried(self, code: Any = None) -> Answer | None:
+        """Answer with what was seen of a loop in a script that has ended well, if it updated."""
+        return self.loop.ended() if os.getpid() == self.own and code in (None, 0) else None
+
+    def _tried(self, found: Answer) -> NoReturn:
+        imports = {name: dict(parts) for name, parts in self.imports.bytes.items()}
+        self.answer(replace(found, imports=imports, files=dict(self.imports.files)))
 
     def _end_observing(self) -> None:
         found = self.observed()

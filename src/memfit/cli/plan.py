@@ -31,11 +31,15 @@ def plan(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="A training script, a run spec (run.toml), or package.module:factory. "
-            "All that stands after -- goes to the script.",
+            help="A training script or notebook, a run spec (run.toml), or package.module:factory. "
+            "All that stands after -- goes to the script; without a TARGET, it is the command.",
             show_default=False,
         ),
-    ],
+    ] = "",
+    module: Annotated[
+        str,
+        typer.Option("-m", metavar="MODULE", help="Plan a module, as python -m runs it."),
+    ] = "",
     probe: Annotated[
         bool,
         typer.Option("--probe", help="Rehearse the run in a child: slower and more exact."),
@@ -64,6 +68,10 @@ def plan(
         float,
         typer.Option(metavar="SECONDS", help="Give up when the script takes longer."),
     ] = 120.0,
+    real_env: Annotated[
+        bool,
+        typer.Option("--real-env", help="Never play recorded env steps back to reach learning."),
+    ] = False,
     network: NetworkOption = False,
     all_findings: Annotated[
         bool,
@@ -78,12 +86,15 @@ def plan(
     """Predict a run's peak memory before it starts.
 
     Says how much, in which phase, why, whether it fits here, and the largest settings that do.
-    The script runs unchanged in a child process and is stopped where it would begin to learn.
+    The script runs unchanged in a child process and is stopped where it would begin to learn; a
+    loop of its own runs on until two cycles of collecting and updating were seen.
 
     \b
     Examples:
       memfit plan train.py
       memfit plan train.py -- --env Ant-v5 --n-envs 64
+      memfit plan -m rl_zoo3.train -- --algo ppo --env CartPole-v1
+      memfit plan -- python -m rl_zoo3.train --algo ppo --env CartPole-v1
       memfit plan train.py --limit 16GiB --set n_envs=32 --set n_steps=4096
       memfit plan train.py --on rtx-4090 --on laptop-16gb
       memfit plan train.py --per n_envs
@@ -96,6 +107,13 @@ def plan(
             f"plan does not know {' '.join(context.args)!r}: see memfit plan --help. "
             "A script's own arguments go after --, as in: memfit plan train.py -- --seed 1"
         )
+    if module and target:
+        raise UsageError(f"-m {module} and {target} are two targets: leave one of them out")
+    if not (module or target or context.obj):
+        raise UsageError(
+            "say what to plan: a script (train.py), a spec (run.toml), -m MODULE, or a command "
+            "after --. See memfit plan --help"
+        )
     if probe and quick:
         raise UsageError("--probe rehearses and --quick forbids it: leave one of them out")
     limit_bytes = parse_limit(limit)
@@ -107,7 +125,8 @@ def plan(
     from memfit.api import plan as api
 
     result = api.plan(
-        target,
+        module or target,
+        module=bool(module),
         args=tuple(context.obj or ()),
         probe=probe,
         quick=quick,
@@ -117,6 +136,7 @@ def plan(
         per=per,
         timeout=timeout,
         network=network,
+        real_env=real_env,
         all_findings=all_findings,
         progress=progress(quiet=quiet),
     )

@@ -118,11 +118,11 @@ def _base(spec: RunSpec, readings: Readings, wording: Wording) -> Iterator[Compo
     named = parameters + envs
     built = max(0, stopped - imports - named)
     used = _warm(spec, readings) - readings.retained - imports - built - named - optimizers
-    parts = dict(_built_parts(readings))
+    parts = dict(built_parts(readings))
     yield from base_rows(imports=imports, built=built, used=used, where=wording.built, parts=parts)
 
 
-def _built_parts(readings: Readings) -> Iterator[tuple[str, tuple[int, str]]]:
+def built_parts(readings: Readings) -> Iterator[tuple[str, tuple[int, str]]]:
     """Of what building a run loads, the imports and the arrays that are worth a row."""
     for name, size in _largest(readings.imported):
         why = f"what importing {name} added beyond the libraries' own imports"

@@ -58,7 +58,7 @@ def _others(group: OtherProcesses, envs: int) -> Component:
     count = group.count
     where = f"{count} process(es) that the run started: {group.what} (private pages)"
     each = f"{envs // max(1, count)} env(s) each"
-    if group.for_envs and (count == envs or (count > 1 and envs % count == 0)):
+    if group.for_envs and envs and (count == envs or (count > 1 and envs % count == 0)):
         size = knob("n_envs") * (group.private_bytes // envs)
         return _row(group.name, size, f"{where}, {each}: taken to grow with n_envs")
     return _row(group.name, const(group.private_bytes), where)

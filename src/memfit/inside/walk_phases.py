@@ -34,8 +34,8 @@ class WholeWalk(Walk):
         self.stacks: dict[str, list[Any]] = {}
         self.complete = True
 
-    def run(self) -> None:
-        """Find everything."""
+    def run(self, *, variables_only: bool = False) -> None:
+        """Find everything, or only what the run's own variables hold."""
         with torch_quiet():
             self.know_shared()
             calls, selves, library_calls = self.calls()
@@ -49,6 +49,8 @@ class WholeWalk(Walk):
             self.own_classes()
             self.levels([], library_calls)
             del library_calls
+            if variables_only:
+                return
             self.libraries()
             self.unreached()
 

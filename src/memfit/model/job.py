@@ -11,12 +11,15 @@ from memfit.model.after_learn import AfterReading
 from memfit.model.confinement import Confinement
 from memfit.model.reading import Readings, Rehearsed
 from memfit.model.runspec import RunSpec
+from memfit.model.trial import Progress
 
 
 class TargetKind(StrEnum):
     """What a target is."""
 
     SCRIPT = "script"
+    MODULE = "module"
+    NOTEBOOK = "notebook"
     FACTORY = "factory"
     SPEC = "spec"
     OBJECT = "object"
@@ -38,7 +41,10 @@ class Job:
     `spec` are the facts of a run spec, `pickled` is a live object. `knobs` are settings that the
     run gets in place of its own. `skip` is how many trainings to pass over. `scales` are knob
     values, smallest first; `seconds` is how long a rehearsal, or the rest of a script, goes on;
-    `updates` is how many are observed. `network` says that the target may use it.
+    `updates` is how many are observed. `network` says that the target may use it. A loop of no
+    known library is tried for at most `trial_seconds` and `trial_bytes`; `real_env` says that its
+    env is always stepped, `short` that one cycle of it will do. With `rewrite`, a script gets the
+    values of `knobs` where it says its own.
     """
 
     kind: TargetKind
@@ -54,6 +60,11 @@ class Job:
     seconds: float = 0.0
     updates: int = 0
     network: bool = False
+    real_env: bool = False
+    rewrite: bool = False
+    short: bool = False
+    trial_seconds: float = 60.0
+    trial_bytes: int = 0
 
 
 class Status(StrEnum):
@@ -82,7 +93,9 @@ class Answer:
     `again` says that a training goes on with what an earlier one, that was passed over, had;
     `earlier_alive` that an earlier one's objects are still there. `peaks` are phases and `rows`
     the resident bytes of components of a run that was observed; `after` is what followed learn().
-    `imports` are the bytes that modules added, by the import that the run's own code asked for.
+    `progress` is how far a script came that did not learn.
+    `imports` are the bytes that modules added, by the import that the run's own code asked for,
+    `files` all pages of mapped files when each package had been loaded.
     """
 
     status: Status
@@ -93,6 +106,7 @@ class Answer:
     rows: Mapping[str, int] = field(default_factory=dict)
     after: AfterReading | None = None
     imports: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    files: Mapping[str, int] = field(default_factory=dict)
     again: bool = False
     earlier_alive: bool = False
     reason: str = ""
@@ -101,4 +115,5 @@ class Answer:
     extra: str = ""
     settings: tuple[str, ...] = ()
     exit_code: int | None = None
+    progress: Progress | None = None
     confinement: Confinement | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from memfit.model.trial import TrialReading
+
 
 @dataclass(frozen=True, kw_only=True)
 class Slope:
@@ -91,7 +93,7 @@ class Readings:
     known, `unmatched` what the others would add if they grew with the batch too. `retained` is what
     malloc held free at `warm`. `imported` is what imports added beyond the libraries' own, by the
     import that the run asked for; `held` are large arrays by their path. `assumed` says that no
-    update could be run and `live` is a guess.
+    update could be run and `live` is a guess. `trial` is what a loop showed that ran on as it is.
     """
 
     stopped: int
@@ -117,6 +119,7 @@ class Readings:
     pickled_copies: int = 0
     evaluate_bytes: int = 0
     rehearsed: tuple[Rehearsed, ...] = ()
+    trial: TrialReading | None = None
     notes: tuple[str, ...] = ()
 
     @property

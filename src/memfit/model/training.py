@@ -2,14 +2,15 @@
 
 `Library` is made in memfit's own process and in the child that runs a target; it imports nothing
 heavy. `Training` lives in the child only, around a run's live objects. A training is measured in
-one of two ways: a `Driven` one does a part of its own work at sizes of memfit's choice; an
-`Observed` one runs on as it is, and says which of its calls are which phase.
+one of three ways: a `Driven` one does a part of its own work at sizes of memfit's choice; an
+`Observed` one runs on as it is, and says which of its calls are which phase; of a `Looping` one no
+library is known, and what it does is told as it happens.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,7 @@ from memfit.model.job import Job
 from memfit.model.ledger import Component
 from memfit.model.reading import Readings
 from memfit.model.runspec import RunSpec
+from memfit.model.trial import TrialArrays, TrialReading
 
 ModuleHook = Callable[[ModuleType], None]
 Mark = Callable[[str], None]
@@ -194,6 +196,60 @@ class Observed(Training, Protocol):
     @abstractmethod
     def arrays(self) -> Mapping[str, Iterable[Any]]:
         """The arrays and tensors of the run, by the names of their rows."""
+
+
+class LoopListener(Protocol):
+    """Who is told what a training loop does while it runs on."""
+
+    @abstractmethod
+    def stepped(self, env: object, steps: int) -> None:
+        """An env, or several at once, made so many steps together."""
+
+    @abstractmethod
+    def updated(self) -> None:
+        """An optimizer has made a step."""
+
+    @abstractmethod
+    def saving(self) -> None:
+        """A checkpoint begins to be written."""
+
+    @abstractmethod
+    def saved(self) -> None:
+        """It has been written."""
+
+
+@runtime_checkable
+class Looping(Training, Protocol):
+    """A training of no known library: it runs on as it is, and a listener is told what it does.
+
+    Its facts are known at the end, from what its variables held.
+    """
+
+    @abstractmethod
+    def listen(self, listener: LoopListener) -> None:
+        """Tell this one from now on."""
+
+    @abstractmethod
+    def dismiss(self) -> None:
+        """Tell nobody any more."""
+
+    @abstractmethod
+    def observed(
+        self,
+        trial: TrialReading,
+        held: Mapping[str, Sequence[TrialArrays]],
+        variables: Iterable[tuple[str, Any]],
+    ) -> LoopFacts:
+        """The run's facts, from the arrays that were held in each phase, and its variables."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopFacts:
+    """What a loop says of itself after a trial: its facts, settings, and rows' bytes."""
+
+    spec: RunSpec
+    trial: TrialReading
+    settings: Mapping[str, int]
 
 
 class Stop(Protocol):

@@ -1,26 +1,40 @@
-"""From a target to a job for the child: a script, a spec, a factory or a live object."""
+"""From a target to a job for the child: a script, a module, a spec, a factory, a live object."""
 
 from __future__ import annotations
 
 import base64
+import json
 import os
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memfit.errors import MissingExtra, UsageError
 from memfit.model.job import Job, TargetKind
+from memfit.sources.module_file import module_file
 
-SPEC = ".toml"
+SPEC, NOTEBOOK = ".toml", ".ipynb"
+_PYTHON = re.compile(r"(python|pypy)[\d.]*$")
+_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+_LAUNCHERS = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
+_COMMAND = "write it as: memfit plan -- python train.py, or memfit plan -- python -m package.train"
 
 
 def job_of(
     target: str | Path | Any, args: Sequence[str], knobs: Mapping[str, int] | None = None
 ) -> Job:
-    """Tell a script from a factory, a spec and live objects; `knobs` are settings of a spec."""
+    """Tell a script from a factory, a spec and live objects; `knobs` are settings of a spec.
+
+    Without a target, the arguments are a command that starts Python.
+    """
     if not isinstance(target, (str, Path)):
         return _object_job(target)
+    if target == "":
+        return _command_job(list(args))
     path, target = Path(target), str(target)
     if path.suffix == SPEC:
         from memfit.sources import spec
@@ -29,6 +43,9 @@ def job_of(
         notes = tuple(facts.pop("notes"))
         return Job(kind=TargetKind.SPEC, target=target, spec=facts, notes=notes)
     if os.path.isfile(path):  # noqa: PTH113  # a name may be too long
+        if path.suffix == NOTEBOOK:
+            _check_notebook(path)
+            return Job(kind=TargetKind.NOTEBOOK, target=str(path), args=tuple(args))
         _check_script(path)
         return Job(kind=TargetKind.SCRIPT, target=str(path), args=tuple(args))
     if os.path.isdir(path):  # noqa: PTH112  # a name may be too long
@@ -42,6 +59,55 @@ def job_of(
     )
 
 
+def text_of(job: Job) -> Path | None:
+    """The file of Python that a job runs, if it runs one."""
+    if job.kind is TargetKind.MODULE:
+        return module_file(job.target, [str(Path.cwd()), *sys.path])
+    return Path(job.target) if job.kind is TargetKind.SCRIPT else None
+
+
+def module_job(name: str, args: Sequence[str]) -> Job:
+    """A module that is run as `python -m` does."""
+    if name in _LAUNCHERS:
+        return _launched(list(args))
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise UsageError(f"-m {name}: write a module's name, such as -m rl_zoo3.train")
+    if module_file(name, [str(Path.cwd()), *sys.path]) is None:
+        raise UsageError(
+            f"there is no module {name} for {sys.executable}, or it cannot be run: install it "
+            "there, or plan from the folder that it is in"
+        )
+    return Job(kind=TargetKind.MODULE, target=name, args=tuple(args))
+
+
+def _command_job(words: list[str]) -> Job:
+    """The job of a command line that starts a training in Python."""
+    if not words:
+        raise UsageError("say what to plan: a script (train.py), a spec (run.toml), -m MODULE")
+    program = Path(words[0]).name
+    if program in _LAUNCHERS:
+        return _launched(words[1:])
+    if words[0].endswith((".py", NOTEBOOK)):
+        return job_of(words[0], words[1:])
+    if not _PYTHON.fullmatch(program):
+        raise UsageError(f"{words[0]!r} is no Python, and a plan runs nothing else: {_COMMAND}")
+    rest = words[1:]
+    while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c", "-"):
+        rest = rest[2:] if rest[0] in _WITH_VALUE else rest[1:]
+    if not rest or rest[0] in ("-c", "-") or (rest[0] == "-m" and len(rest) < 2):
+        raise UsageError(f"{' '.join(words)} names no script and no module: {_COMMAND}")
+    return module_job(rest[1], rest[2:]) if rest[0] == "-m" else job_of(rest[0], rest[1:])
+
+
+def _launched(words: list[str]) -> Job:
+    """The job of one process of a launcher on this machine."""
+    at = next((i for i, word in enumerate(words) if word.endswith(".py")), None)
+    if at is None:
+        raise UsageError(f"the launcher names no script: {_COMMAND}")
+    job = job_of(words[at], words[at + 1 :])
+    return replace(job, notes=(*job.notes, "one process of those that the launcher starts"))
+
+
 def _object_job(run: Any) -> Job:
     """Live objects go to the child pickled; text, so that the job stays one file."""
     try:
@@ -53,6 +119,16 @@ def _object_job(run: Any) -> Job:
         ) from None
     pickled = base64.b64encode(cloudpickle.dumps(run)).decode()
     return Job(kind=TargetKind.OBJECT, target=type(run.module).__name__, pickled=pickled)
+
+
+def _check_notebook(path: Path) -> None:
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        code = any(cell["cell_type"] == "code" for cell in cells)
+    except (OSError, ValueError, TypeError, KeyError):
+        code = False
+    if not code:
+        raise UsageError(f"{path} is no Python notebook with cells of code: name one that is")
 
 
 def _check_script(path: Path) -> None:

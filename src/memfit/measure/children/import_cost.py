@@ -32,10 +32,12 @@ _OWN = "memfit.child.own_modules"
 class ImportCost:
     """The memory of a process that has only imported, and all modules that were loaded by that.
 
-    `own` is what memfit's own modules add in the child that runs a target.
+    `files` are pages of mapped files among `bytes`; `own` is what memfit's own modules add in the
+    child that runs a target.
     """
 
     bytes: int = 0
+    files: int = 0
     modules: frozenset[str] = frozenset()
     own: int = 0
 
@@ -51,14 +53,15 @@ def import_cost(modules: tuple[str, ...], *, timeout: float = 60.0) -> ImportCos
     if not isinstance(known, dict):
         known = {}
     with contextlib.suppress(KeyError, TypeError, ValueError):
-        kept, names, own = known[key]
-        return ImportCost(bytes=int(kept), modules=frozenset(names), own=int(own))
+        kept, names, own, files = known[key]
+        cost = ImportCost(bytes=int(kept), files=int(files), own=int(own))
+        return replace(cost, modules=frozenset(names))
     cost = _measure(modules, timeout)
     if cost.bytes:
         with_own = _measure((_OWN, *modules), timeout)
         cost = replace(cost, own=max(0, with_own.bytes - cost.bytes))
     if key and cost.bytes:
-        cache.save({**known, key: [cost.bytes, sorted(cost.modules), cost.own]})
+        cache.save({**known, key: [cost.bytes, sorted(cost.modules), cost.own, cost.files]})
     return cost
 
 
@@ -81,9 +84,11 @@ def _measure(modules: tuple[str, ...], timeout: float) -> ImportCost:
             heard, _, _ = select.select([told], [], [], timeout)
             if not (heard and told.read(5)):
                 return ImportCost()
-            held = tree_memory(process.pid).alone
+            held = tree_memory(process.pid)
             process.stdin.close()
-            return ImportCost(bytes=held, modules=frozenset(told.read().decode().split(" ")))
+            loaded = frozenset(told.read().decode().split(" "))
+            files = held.main.files if held.main is not None else 0
+            return ImportCost(bytes=held.alone, files=files, modules=loaded)
         finally:
             process.kill()
             process.wait()

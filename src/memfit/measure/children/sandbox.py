@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,6 +29,7 @@ from memfit.measure.kernel import limits, proc
 from memfit.model.confinement import Confinement
 from memfit.model.job import Answer, Job, Status
 from memfit.model.json_loader import from_json, to_json
+from memfit.model.progress_file import PROGRESS, read_progress
 from memfit.units import format_bytes
 
 # The share of this machine's memory that a child may take: the rest is for those who were here
@@ -107,6 +108,8 @@ def run(
             answer = from_json(Answer, json.loads(result.read_text()))
         else:
             answer = Answer(status=Status.DIED, exit_code=seen.exit_code)
+        if answer.progress is None:
+            answer = replace(answer, progress=read_progress(scratch / PROGRESS))
         said = printed.read_text(errors="replace")
         return Ended(**vars(seen), answer=answer, output=said, refused=child.refused)
     finally:

@@ -1,0 +1,87 @@
+"""A loop that was tried again with other settings: which formulas of its arrays hold.
+
+What comes and goes in a phase is a line through both trials, by the bytes of the arrays that grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from memfit.model import ArraySpec, EvidenceKind, Readings, RunSpec, names_in, parse_size
+from memfit.model.trial import TrialAgain, TrialEnd
+
+_SHRINK = (2, 4)  # different for neighbours, so that settings of one value are told apart
+_LEAST = 4
+
+
+def is_complete(readings: Readings) -> bool:
+    """Whether a loop was tried, and neither its time nor its memory was over before the end."""
+    trial = readings.trial
+    return trial is not None and trial.ended in (TrialEnd.SEEN, TrialEnd.WHOLE)
+
+
+def other_values(spec: RunSpec) -> dict[str, int]:
+    """Smaller values of the settings in the run's formulas, for a second trial."""
+    found = {}
+    for at, (name, value) in enumerate(spec.scale.items()):
+        shrink = _SHRINK[at % len(_SHRINK)]
+        if value >= _LEAST * shrink:
+            found[name] = value // shrink
+        elif value >= _LEAST // 2:
+            found[name] = value // 2
+    return found
+
+
+def with_second(
+    spec: RunSpec, readings: Readings, again: RunSpec, second: Readings
+) -> tuple[RunSpec, Readings]:
+    """Facts and readings with what a second trial has told of both."""
+    assert readings.trial is not None and second.trial is not None
+    seen = {array.name: array for array in again.arrays}
+    changed = {**spec.knobs, **again.knobs}
+    arrays = tuple(_judged(a, seen.get(a.name), spec.knobs, changed) for a in spec.arrays)
+    told = TrialAgain(
+        knobs={name: changed[name] for name in spec.knobs},
+        peaks=dict(second.trial.peaks),
+        held=dict(second.trial.held),
+    )
+    trial = replace(readings.trial, again=told)
+    used = {name for array in arrays for name in _names(array)} | {spec.length}
+    knobs = {name: value for name, value in spec.knobs.items() if name in used}
+    scale = {name: value for name, value in spec.scale.items() if name in used}
+    kept = replace(spec, arrays=arrays, knobs=knobs, scale=scale)
+    return kept, replace(readings, trial=trial)
+
+
+def _judged(
+    array: ArraySpec,
+    other: ArraySpec | None,
+    knobs: Mapping[str, int],
+    changed: Mapping[str, int],
+) -> ArraySpec:
+    """An array, as derived where its formulas hold at the other settings.
+
+    A dimension that stayed as it was though its setting did not is no formula of it.
+    """
+    if other is None or len(other.shape) != len(array.shape) or not _names(array):
+        return array
+    shape: list[int | str] = []
+    for mine, seen in zip(array.shape, other.shape, strict=True):
+        holds = _value(mine, changed) == _value(seen, changed)
+        shape.append(mine if holds else _value(mine, knobs))
+    kept = replace(array, shape=tuple(shape))
+    if not _names(kept):
+        return replace(kept, evidence=EvidenceKind.MEASURED)
+    if not all(name in changed and changed[name] != knobs[name] for name in _names(kept)):
+        return kept
+    where = f"{array.where}; a second trial with other settings agrees"
+    return replace(kept, evidence=EvidenceKind.DERIVED, where=where)
+
+
+def _names(array: ArraySpec) -> set[str]:
+    return {name for n in array.shape for name in names_in(n)}
+
+
+def _value(dimension: int | str, knobs: Mapping[str, int]) -> int:
+    return parse_size(dimension, knobs).evaluate(knobs)

@@ -1,0 +1,135 @@
+"""The arrays that a running loop's variables hold, found without disturbing the loop.
+
+While the loop is still to be measured, a fork looks: what looking takes is gone with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import threading
+import warnings
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from memfit.child.script_variables import attributes
+from memfit.inside.holders import array_rows
+from memfit.inside.pace import Pace
+from memfit.inside.walk_phases import WholeWalk
+from memfit.libraries import all_roles
+from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.model.json_loader import from_json, to_json
+from memfit.model.trial import TrialArrays
+
+_SECONDS = 20.0  # after which a fork that looks is ended
+_PART = 1 << 16
+_DEPTH, _MOST_OBJECTS = 4, 5_000  # of the search for queues
+Variables = Iterable[tuple[str, Any]]
+
+
+def loop_arrays(queues: Mapping[str, tuple[int, int]]) -> list[TrialArrays]:
+    """What the variables of the run hold, by holder, the largest first."""
+    walk = WholeWalk(Pace(lambda: False), dict(all_roles()))
+    try:
+        walk.run(variables_only=True)
+        told = array_rows(walk)
+    finally:
+        walk.forget()
+    with ProcessMemory(os.getpid()) as memory:
+        found = [_held(row, memory) for row in told if row["device"] == "cpu" and _is_own(row)]
+    return [_in_queue(held, queues) for held in found]
+
+
+def queues_of(variables: Iterable[tuple[str, Any]]) -> dict[str, tuple[int, int]]:
+    """Queues of bounded length that variables hold: how many elements they have, and may have."""
+    found: dict[str, tuple[int, int]] = {}
+    level = [(name, thing) for name, thing in variables]
+    seen: set[int] = set()
+    for _ in range(_DEPTH):
+        below: list[tuple[str, Any]] = []
+        for path, thing in level[:_MOST_OBJECTS]:
+            if id(thing) in seen:
+                continue
+            seen.add(id(thing))
+            if isinstance(thing, deque):
+                if thing.maxlen and thing:
+                    found[path] = len(thing), thing.maxlen
+            else:
+                below += [(f"{path}.{name}", value) for name, value in attributes(thing).items()]
+        level = below
+    return found
+
+
+def _in_queue(held: TrialArrays, queues: Mapping[str, tuple[int, int]]) -> TrialArrays:
+    for path, (elements, capacity) in queues.items():
+        at = held.path.find(f"{path}[*]")
+        if at == 0 or (at > 0 and held.path[at - 1] == "."):
+            return replace(held, elements=elements, capacity=capacity)
+    return held
+
+
+def looked_at_here(variables: Variables = ()) -> list[TrialArrays]:
+    """The same from a thread of its own, so that this one's calls are seen too."""
+    queues = queues_of(variables)
+    if threading.current_thread() is not threading.main_thread():
+        return loop_arrays(queues)
+    found: list[TrialArrays] = []
+    thread = threading.Thread(target=lambda: found.extend(loop_arrays(queues)))
+    thread.start()
+    thread.join()
+    return found
+
+
+def looked_at_in_a_fork(variables: Variables = ()) -> list[TrialArrays]:
+    """The same, found by a fork; nothing where that fails."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other threads are not needed there
+        pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(reader)
+            _tell(writer, looked_at_here(variables))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    told = b""
+    try:
+        while select.select([reader], [], [], _SECONDS)[0] and (part := os.read(reader, _PART)):
+            told += part
+    finally:
+        os.close(reader)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    try:
+        return [from_json(TrialArrays, row) for row in json.loads(told)]
+    except ValueError:
+        return []
+
+
+def _tell(writer: int, rows: list[TrialArrays]) -> None:
+    with open(writer, "w") as file:
+        json.dump([to_json(row) for row in rows], file)
+
+
+def _is_own(row: dict[str, Any]) -> bool:
+    return bool(row["memory"] != "file")
+
+
+def _held(row: dict[str, Any], memory: ProcessMemory) -> TrialArrays:
+    placed = sum(size for _, size in row["extents"])
+    # Small blocks lie among others and are there.
+    resident = row["nbytes"] - placed if placed < row["nbytes"] else 0
+    resident += sum(memory.resident(start, start + size) for start, size in row["extents"])
+    return TrialArrays(
+        path=str(row["holder"]),
+        bytes=int(row["nbytes"]),
+        resident=min(resident, int(row["nbytes"])),
+        count=int(row["count"]),
+        dtype=str(row["dtype"]),
+        shape=tuple(row["shape"]),
+    )

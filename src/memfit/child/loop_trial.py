@@ -1,0 +1,114 @@
+"""Tries a loop that no library owns, in the child: begins, is dismissed, and becomes an answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from memfit.child.loop_arrays import looked_at_here, looked_at_in_a_fork
+from memfit.child.script_variables import script_variables
+from memfit.libraries import all_libraries
+from memfit.measure.survey.run_processes import read_others
+from memfit.measure.survey.trial import Trial
+from memfit.model import Readings
+from memfit.model.job import Answer, Job, Status
+from memfit.model.progress_file import write_progress
+from memfit.model.training import Looping
+from memfit.model.trial import Progress, TrialArrays, TrialReading
+
+_ROOM = 2**62
+
+
+class LoopTrial:
+    """One trial at most; `tell` gets the answer and does not come back."""
+
+    def __init__(self, job: Job, noted: Path, tell: Callable[[Answer], object]) -> None:
+        self.job = job
+        self.noted = noted
+        self.script = os.path.abspath(job.target)  # noqa: PTH100 - as Python names it
+        self.tell = tell
+        self.started = time.perf_counter()
+        self.training: Looping | None = None
+        self.trial: Trial | None = None
+        self.main: ModuleType | None = None
+        self.held: dict[str, list[TrialArrays]] = {}
+
+    def begin(self, training: Looping) -> None:
+        """Let it run on, and measure it meanwhile."""
+        self.training = training
+        self.main = sys.modules.get("__main__")  # which goes when the script has ended
+        self.trial = Trial(
+            look=self._look,
+            end=self._end,
+            owned=self._is_owned,
+            memory=self.job.trial_bytes or _ROOM,
+            seconds=self.job.trial_seconds,
+            started=self.started,
+            alive=self._note,
+            short=self.job.short,
+        )
+        training.listen(self.trial)
+
+    def dismiss(self) -> None:
+        """A library that knows its training has taken over."""
+        if self.training is not None and self.trial is not None:
+            self.trial.dismiss()
+            self.training.dismiss()
+
+    def ended(self) -> Answer | None:
+        """Tell what was seen of a script that has ended; nothing where it did not update."""
+        if self.trial is not None and self.trial.updates and not self.trial.over:
+            if self.main is not None:
+                sys.modules["__main__"] = self.main
+            self.trial.ended()
+        return None
+
+    def progress(self) -> Progress:
+        """How far the script came."""
+        seconds = time.perf_counter() - self.started
+        if self.trial is None:
+            return Progress(seconds=seconds)
+        steps, updates = self.trial.env_steps, self.trial.updates
+        return Progress(env_steps=steps, updates=updates, seconds=seconds)
+
+    def _note(self) -> None:
+        """Leave word of how far the script came, for the case that it is ended."""
+        write_progress(self.noted, self.progress())
+
+    def _look(self, moment: str, last: bool) -> None:
+        look = looked_at_here if last else looked_at_in_a_fork
+        found = look(self._variables())
+        if found:
+            self.held[moment] = found
+
+    def _end(self, reading: TrialReading) -> None:
+        assert self.training is not None
+        facts = self.training.observed(reading, self.held, self._variables())
+        known = facts.settings
+        if any(known.get(name) != value for name, value in self.job.knobs.items()):
+            self.tell(Answer(status=Status.NO_SETTING, settings=tuple(known)))
+        readings = Readings(
+            stopped=reading.built,
+            warm=reading.now,
+            unit=1,
+            trial=facts.trial,
+            others=read_others(()),
+        )
+        self.tell(Answer(status=Status.SURVEYED, spec=facts.spec, readings=readings))
+
+    def _variables(self) -> list[tuple[str, Any]]:
+        """The script's variables, those of the innermost function first."""
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        main = vars(self.main).items() if self.main is not None else ()
+        return [*script_variables(frame, self.script), *list(main)]
+
+    def _is_owned(self) -> bool:
+        """Whether the script has a training of a library at hand, which is yet to begin."""
+        things = [thing for _, thing in self._variables()]
+        return any(library.owns(thing) for library in all_libraries() for thing in things)

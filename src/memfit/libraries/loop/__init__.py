@@ -1,0 +1,52 @@
+"""Any training loop: observed while its script runs on as it is, where no library owns it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memfit.errors import SpecError
+from memfit.formulas.trial_rows import trial_rows
+from memfit.libraries.loop.signals import Signals
+from memfit.libraries.loop.training import NAME, LoopTraining
+from memfit.model import Component, Readings, RunSpec
+from memfit.model.job import Job, Look, TargetKind
+from memfit.model.training import ModuleHook, Stop
+
+_PROGRAMS = (TargetKind.SCRIPT, TargetKind.MODULE, TargetKind.NOTEBOOK)
+
+
+class Loop:
+    """What memfit knows about training loops of nobody's library."""
+
+    name = NAME
+    extra = "torch"
+    packages: tuple[str, ...] = ()
+    imports = ("numpy", "torch")
+    begins = ""
+    roles: Mapping[str, str] = {}
+
+    def hooks(self, stop: Stop, job: Job) -> Iterator[Mapping[str, ModuleHook]]:
+        if job.kind not in _PROGRAMS or job.look is not Look.SURVEY or job.skip:
+            return
+        signals = Signals()
+        text = Path(job.target).absolute() if job.kind is TargetKind.SCRIPT else None
+        training = LoopTraining(signals, text)
+        signals.start(lambda: stop(training), play_back=not job.real_env)
+        yield signals.hooks()
+
+    def owns(self, made: Any) -> bool:
+        return False
+
+    def begin(self, made: Any, stop: Stop) -> None:
+        return
+
+    def build(self, facts: Mapping[str, Any], scratch: Path, stop: Stop) -> None:
+        raise SpecError("a spec cannot describe a loop of its own: plan its script")
+
+    def rows(self, spec: RunSpec, readings: Readings) -> Iterator[Component]:
+        return trial_rows(spec, readings)
+
+
+LIBRARY = Loop()

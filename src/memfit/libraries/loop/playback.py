@@ -1,0 +1,84 @@
+"""Plays recorded transitions of an env back, so that the way to the first update takes seconds."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any
+
+# The first steps are only timed: what is recorded of the later ones takes memory. Few transitions
+# of large observations will do.
+_TIMED_STEPS, _REAL_STEPS = 64, 256
+_MOST_BYTES = 8 * 2**20
+_WORTH_SECONDS = 0.0002  # an env that is quicker than this is stepped on
+
+
+class Playback:
+    """Records an env's first transitions, and gives copies of them from then on.
+
+    Only what looks like an env is played back: it has spaces, and its step gives four things or
+    more. A quick env is stepped on.
+    """
+
+    def __init__(self) -> None:
+        self.played = 0
+        self._env: Any = None
+        self._results: list[Any] = []
+        self._reset: Any = None
+        self._at = self._real = self._bytes = 0
+        self._seconds = 0.0
+        self._refused = False
+
+    def step(self, env: Any, step: Callable[[], Any]) -> Any:
+        """A step of the env, or what an earlier one gave."""
+        if self._env is None and hasattr(env, "action_space"):
+            self._env = env
+        if env is not self._env or self._refused:
+            return step()
+        if self._real < _REAL_STEPS or self._reset is None or not self._results:
+            return self._record(step)
+        self.played += _envs(env)
+        result = self._results[self._at % len(self._results)]
+        self._at += 1
+        return copy.deepcopy(result)  # the run may keep it, and must not have one for all
+
+    def reset(self, env: Any, reset: Callable[[], Any]) -> Any:
+        """A reset of the env, or what an earlier one gave while steps are played back."""
+        if env is self._env and self.played and self._reset is not None:
+            return copy.deepcopy(self._reset)
+        result = reset()
+        if self._reset is None and not self._refused:
+            try:
+                self._reset = copy.deepcopy(result)
+            except Exception:  # noqa: BLE001 - what cannot be copied is not played back
+                self._refused = True
+        return result
+
+    def end(self) -> None:
+        """Step the env itself from now on."""
+        self._refused = True
+        self._results.clear()
+
+    def _record(self, step: Callable[[], Any]) -> Any:
+        begin = time.perf_counter()
+        result = step()
+        self._seconds += time.perf_counter() - begin
+        self._real += 1
+        if not isinstance(result, tuple) or len(result) < 4:
+            self._refused = True
+        elif self._bytes < _MOST_BYTES and self._real > _TIMED_STEPS and self._worth():
+            try:
+                self._results.append(copy.deepcopy(result))
+            except Exception:  # noqa: BLE001 - as above
+                self._refused = True
+            self._bytes += getattr(result[0], "nbytes", 0)
+        return result
+
+    def _worth(self) -> bool:
+        return self._seconds / self._real > _WORTH_SECONDS
+
+
+def _envs(env: Any) -> int:
+    count = getattr(env, "num_envs", 1)
+    return count if isinstance(count, int) and count > 0 else 1

@@ -1,0 +1,276 @@
+"""A training loop's facts, from what its variables held while it ran."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from memfit.formulas.shared_rows import BUILT, TRAINING
+from memfit.libraries.driven import version_of
+from memfit.libraries.loop.dimensions import length_setting, with_formulas
+from memfit.libraries.loop.settings import settable, settings_in
+from memfit.libraries.loop.signals import Signals
+from memfit.model import ArraySpec, EvidenceKind, RunSpec, names_in
+from memfit.model.training import LoopFacts, Looping, LoopListener
+from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
+
+NAME = "loop"
+LENGTH = "env_steps"
+_LEAST = 256 * 1024  # smaller arrays have a row together
+_FILLED = 0.97  # an array of which more is resident is there in full
+_FILLS = 2**20  # a buffer that is worth to be told how it fills
+_CALL = re.compile(r"^[\w.<>]+\(\)\.?")
+_STEP = re.compile(r"[^.\[\]\s]+")
+_WEIGHTS = re.compile(r"\.(weight|bias|running_mean|running_var|in_proj_\w+|weight_\w+|bias_\w+)$")
+_SAVES = ("torch.save(", "pickle.dump(")
+_ITEMSIZE = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """One row to be: how its arrays are named together, and what they are."""
+
+    name: str
+    kind: str
+    held: TrialArrays
+
+
+class LoopTraining(Looping):
+    """A loop that no library owns, while it runs."""
+
+    def __init__(self, signals: Signals, text: Path | None) -> None:
+        self.signals = signals
+        self.text = text
+
+    def facts(self) -> RunSpec:
+        return RunSpec(
+            library=NAME,
+            version="",
+            algorithm="training loop",
+            policy="",
+            knobs={},
+            on_policy=True,
+        )
+
+    def identity(self) -> object:
+        return self.signals
+
+    def listen(self, listener: LoopListener) -> None:
+        self.signals.listener = listener
+
+    def dismiss(self) -> None:
+        self.signals.stop()
+
+    def observed(
+        self,
+        trial: TrialReading,
+        held: Mapping[str, Sequence[TrialArrays]],
+        variables: Iterable[tuple[str, Any]],
+    ) -> LoopFacts:
+        settings = self._settings(variables)
+        length = length_setting(settings) or LENGTH
+        rollout, update = held.get("rollout", ()), held.get("update", ())
+        trained = {row.path.removesuffix(" grad") for row in update if row.path.endswith(" grad")}
+        in_update = _together(update, trained)
+        last = _together(rollout, trained) or in_update
+        arrays: list[ArraySpec] = []
+        fills: list[_Row] = []
+        resident: dict[str, int] = {}
+        for name, row in {**in_update, **last}.items():
+            there = {p for p, rows in (("rollout", last), ("update", in_update)) if name in rows}
+            phases = _phases(row.kind, there, one_look=not (rollout and update))
+            array = self._array(row, phases, trial, length)
+            if isinstance(array.filled, str):
+                fills.append(row)
+            arrays.append(with_formulas(array, settings))
+            resident[name] = row.held.resident
+        told = replace(trial, held=resident, played=self.signals.played)
+        knobs = {name: settings[name] for name in _names(arrays)}
+        scale = dict(knobs)
+        if length in settings:
+            knobs[length] = settings[length]
+        elif fills:
+            knobs[length] = _until_full(fills, trial)
+        spec = replace(
+            self.facts(),
+            version=f"torch {version_of('torch')}" if "torch" in sys.modules else "",
+            knobs=knobs,
+            arrays=tuple(arrays),
+            scale=scale,
+            length=length if length in knobs else "",
+            first_update=min(trial.first_update, knobs.get(length, trial.first_update)),
+            notes=(*_notes(told, knobs), *self._unseen(told)),
+        )
+        return LoopFacts(spec=spec, trial=told, settings=settings)
+
+    def _unseen(self, trial: TrialReading) -> Iterator[str]:
+        """What the script may do later that the trial has not seen."""
+        if not trial.env_steps:
+            yield (
+                "no env was stepped before enough updates were seen: where the script goes on to "
+                "something else after these, that is not in this plan"
+            )
+        text = self.text.read_text(errors="replace") if self.text is not None else ""
+        if "save" not in trial.peaks and any(call in text for call in _SAVES):
+            yield (
+                "the script writes checkpoints, and wrote none in the trial: what that adds for a "
+                "moment is not in this plan"
+            )
+
+    def _settings(self, variables: Iterable[tuple[str, Any]]) -> dict[str, int]:
+        """The settings that the script itself gives values to."""
+        if self.text is None:
+            return {}
+        given = settable(self.text.read_bytes())
+        return {name: value for name, value in settings_in(variables).items() if name in given}
+
+    def _array(
+        self, row: _Row, phases: tuple[str, ...], trial: TrialReading, length: str
+    ) -> ArraySpec:
+        held = row.held
+        item = _itemsize(held)
+        shape: tuple[int, ...] = held.shape
+        if held.count != 1 or prod(shape) * item != held.bytes:
+            shape, item = (held.bytes,), 1
+        filled: int | str | None = None
+        if held.capacity > held.elements:
+            each = max(1, held.bytes // held.elements)
+            shape, item = (held.capacity, each), 1
+            filled = _fill(held.elements, max(1, trial.env_steps), length)
+        elif held.resident < _FILLED * held.bytes and shape and shape[0]:
+            each = max(1, held.bytes // shape[0])
+            rows = -(-held.resident // each)
+            fills = held.bytes >= _FILLS and trial.env_steps and phases != ("update",)
+            filled = _fill(rows, trial.env_steps, length) if fills and rows else rows
+        return ArraySpec(
+            name=row.name,
+            shape=shape,
+            dtype=held.dtype,
+            itemsize=item,
+            kind=row.kind,
+            phases=phases,
+            filled=filled,
+            evidence=EvidenceKind.MEASURED,
+            where=_where(held, trial, filled),
+        )
+
+
+def _fill(rows: int, steps: int, length: str) -> str:
+    """How many rows are written after so many env steps, as a formula of them."""
+    if (times := round(rows / steps)) > 1:
+        return f"{length} * {times}"
+    each = round(steps / rows)
+    return f"ceil_div({length}, {each})" if each > 1 else length
+
+
+def _names(arrays: Iterable[ArraySpec]) -> list[str]:
+    """The settings in the shapes of arrays, in the order in which they come."""
+    return list(dict.fromkeys(name for a in arrays for n in a.shape for name in names_in(n)))
+
+
+def _until_full(rows: Iterable[_Row], trial: TrialReading) -> int:
+    """The env steps after which every buffer that fills is full."""
+    needed = [trial.env_steps]
+    for held in (row.held for row in rows):
+        if held.capacity:
+            needed.append(-(-held.capacity * trial.env_steps // held.elements))
+        elif held.resident:
+            needed.append(-(-held.bytes * trial.env_steps // held.resident))
+    return max(needed)
+
+
+def _where(held: TrialArrays, trial: TrialReading, filled: int | str | None) -> str:
+    size = f"{held.count:,} arrays" if held.count != 1 else f"{held.dtype} {held.shape}"
+    said = f"held by the run's variables in a trial of {trial.updates:,} updates: {size}"
+    if isinstance(filled, str) and held.capacity:
+        said += f" in a queue of {held.elements:,} of at most {held.capacity:,}"
+    elif isinstance(filled, str):
+        share = held.resident / max(1, held.bytes)
+        said += f"; {share:.1%} of it was filled after {trial.env_steps:,} env steps"
+    return said
+
+
+def _phases(kind: str, there: set[str], *, one_look: bool) -> tuple[str, ...]:
+    if kind == "parameters":
+        return BUILT
+    if one_look or there == {"rollout", "update"}:
+        return TRAINING
+    return ("update",) if there == {"update"} else ("rollout", "evaluate", "save")
+
+
+def _together(rows: Sequence[TrialArrays], trained: set[str]) -> dict[str, _Row]:
+    """Rows by the names that they are given: networks as a whole, small arrays together."""
+    found: dict[str, _Row] = {}
+    for held in rows:
+        name, kind = _named(held, trained)
+        known = found.get(name)
+        both = held if known is None else _sum(known.held, held)
+        found[name] = _Row(name=name, kind=kind, held=both)
+    return found
+
+
+def _sum(one: TrialArrays, other: TrialArrays) -> TrialArrays:
+    return replace(
+        one,
+        bytes=one.bytes + other.bytes,
+        resident=one.resident + other.resident,
+        count=one.count + other.count,
+    )
+
+
+def _named(held: TrialArrays, trained: set[str]) -> tuple[str, str]:
+    path = _CALL.sub("", held.path) or held.path
+    if path.endswith(" grad"):
+        return f"{_network(path.removesuffix(' grad'))}.gradients", "gradients"
+    if held.path in trained or _WEIGHTS.search(path):
+        return f"{_network(path)}.parameters", "parameters"
+    if " " in path and _STEP.match(path):
+        owner, _, state = path.partition(" ")
+        if state.isidentifier():
+            return f"{owner}.state", "optimizer"
+    if held.bytes < _LEAST and not held.capacity:
+        return "arrays.small", "arrays"
+    return path, "buffer"
+
+
+def _network(path: str) -> str:
+    """`agent.actor` for `agent.actor.0.weight`: the variable, and the part of it."""
+    steps = _STEP.findall(path)[:-1]
+    steps = steps[:-1] if len(steps) > 1 else steps  # the layer itself
+    return ".".join([step for step in steps if not step.isdigit() and step != "*"][:2]) or path
+
+
+def _itemsize(held: TrialArrays) -> int:
+    if held.dtype.endswith("bool"):
+        return 1
+    bits = _ITEMSIZE.search(held.dtype)
+    return max(1, int(bits.group(1)) // 8) if bits else 1
+
+
+def _notes(trial: TrialReading, knobs: Mapping[str, int]) -> Iterable[str]:
+    if trial.played:
+        yield (
+            f"on the way to the first update, {trial.played:,} env steps were recorded ones, "
+            "played back; --real-env steps the env itself"
+        )
+    if LENGTH in knobs:
+        yield (
+            "buffers that were still filling are taken to be filled: that is after "
+            f"{knobs[LENGTH]:,} env steps; where the run ends before, say so with --set {LENGTH}=N"
+        )
+    if trial.ended is TrialEnd.TIME:
+        yield (
+            f"the trial ended after {trial.seconds:.0f} s, with {trial.updates:,} updates and "
+            f"{trial.cycles:,} whole cycles seen: what comes later is not in this plan"
+        )
+    if trial.ended is TrialEnd.MEMORY:
+        yield (
+            "the trial was ended when it had taken all the memory that it may, after "
+            f"{trial.env_steps:,} env steps and {trial.updates:,} updates: the peak is at least "
+            "this"
+        )

@@ -1,0 +1,218 @@
+"""A trial: a training loop runs on as it is while its phases are told apart and measured.
+
+It is told what the loop does: an env was stepped, an optimizer has updated, something is saved. It
+ends when two whole cycles of collecting and updating were seen and the peak has stopped growing.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from memfit.measure.kernel import proc
+from memfit.measure.kernel.quiet_thread import quiet_thread
+from memfit.measure.survey.malloc import Malloc
+from memfit.measure.survey.phase_peaks import PhasePeaks
+from memfit.model.trial import TrialEnd, TrialReading
+
+# A reading takes some microseconds, an env step perhaps no more.
+_BETWEEN_READINGS = 0.002
+_WATCH_SECONDS = 0.03
+_ASK_SECONDS = 0.5
+_ALIVE_SECONDS = 1.0
+_CYCLES = 2
+_RISE, _RISE_SHARE = 2**20, 0.003  # a peak that rises by less has stopped growing
+# Short cycles are watched for at least so long, and so many updates; for at most so long after
+# the second where they keep growing, as a replay that is filled does.
+_STEADY_SECONDS, _STEADY_UPDATES, _GROWING_SECONDS = 1.0, 16, 5.0
+
+Look = Callable[[str, bool], None]
+End = Callable[[TrialReading], object]
+
+
+class Trial:
+    """Measures a loop; `look` is called where arrays of a phase are held, `end` once at the end.
+
+    `look` is told whether that is the last look. While a library's training is `owned` by the
+    script, the trial does not end before its time: that may be what is to be planned. `memory`
+    is the most that it may take, `seconds` for how long it goes on once it has updated; `alive` is
+    called now and then. Of a `short` one, one cycle will do.
+    """
+
+    def __init__(
+        self,
+        *,
+        look: Look,
+        end: End,
+        owned: Callable[[], bool],
+        memory: int,
+        seconds: float,
+        started: float,
+        alive: Callable[[], None],
+        short: bool = False,
+    ) -> None:
+        self.look = look
+        self.end = end
+        self.owned = owned
+        self.alive = alive
+        self.short = short
+        self.memory = memory
+        self.started = started
+        self.deadline = started + seconds
+        self.own = os.getpid()
+        self.peaks = PhasePeaks()
+        self.malloc = Malloc()
+        self.lock = threading.RLock()
+        self.over = False
+        self.phase = "build"
+        self.updates = self.cycles = self.env_steps = self.in_update = self.usual = 0
+        self.built = self.peaks.now()
+        self.peaks.close("build")
+        self.read = self.risen = time.perf_counter()
+        self.first = self.second = 0.0  # when the first update, and the second cycle, were done
+        self.high = self.risen_updates = 0
+        self.asked = self.told = 0.0
+        self.first_update = 0
+        self.looked = False
+        self.learned_from: set[int] = set()  # the envs that were stepped before the first update
+        quiet_thread(self._watch, "memfit trial")
+
+    # -- what the loop does ------------------------------------------------------------------------
+
+    def stepped(self, env: object, steps: int) -> None:
+        """An env was stepped."""
+        with self.lock:
+            if self.over:
+                return
+            self.env_steps += steps
+            if not self.updates:
+                self.learned_from.add(id(env))
+            phase = "rollout" if id(env) in self.learned_from else "evaluate"
+            if self.phase == "update":
+                self._close("update", phase)
+                self._cycle()
+            elif self.phase != phase:
+                self._close(self.phase if self.phase != "build" else "rollout", phase)
+            elif time.perf_counter() > self.read + _BETWEEN_READINGS:
+                self._close(phase, phase)
+            if self._done():
+                self._finish(TrialEnd.SEEN)
+
+    def updated(self) -> None:
+        """An optimizer has made a step."""
+        with self.lock:
+            if self.over:
+                return
+            self.updates += 1
+            self.in_update = self.in_update + 1 if self.phase == "update" else 1
+            if self.phase != "update" or time.perf_counter() > self.read + _BETWEEN_READINGS:
+                self._close("update", "update")
+            if not self.first:
+                self.first, self.first_update = time.perf_counter(), self.env_steps
+            alone = not self.env_steps
+            if (
+                not self.looked
+                and (self.short or self.cycles)
+                and self.in_update >= min(2, self.usual)
+            ):
+                self.looked = True
+                self._look("update")
+            if alone and self._done():
+                self._finish(TrialEnd.SEEN)
+
+    def saving(self) -> None:
+        """Something begins to be written."""
+        with self.lock:
+            if not self.over:
+                self._close(self.phase, self.phase)
+
+    def saved(self) -> None:
+        """It has been."""
+        with self.lock:
+            if not self.over and self.updates:
+                self._close("save", self.phase)
+
+    def dismiss(self) -> None:
+        """A library that knows its training takes over."""
+        with self.lock:
+            self.over = True
+
+    def ended(self) -> None:
+        """The script has come to its end."""
+        with self.lock:
+            if not self.over and self.updates:
+                self._close(self.phase, self.phase)
+                self._finish(TrialEnd.WHOLE)
+
+    # -- meanwhile -----------------------------------------------------------------------------
+
+    def _close(self, phase: str, then: str) -> None:
+        self.peaks.close(phase)
+        self.phase, self.read = then, time.perf_counter()
+        if self.read > self.told + _ALIVE_SECONDS:
+            self.told = self.read
+            self.alive()
+        if self.peaks.highest > self.high + max(_RISE, int(_RISE_SHARE * self.high)):
+            self.high, self.risen, self.risen_updates = self.peaks.highest, self.read, self.updates
+
+    def _cycle(self) -> None:
+        self.usual = self.in_update
+        self.cycles += 1
+        if self.cycles == _CYCLES:
+            self.second = self.read
+
+    def _look(self, moment: str) -> None:
+        self.look(moment, False)
+        self.read = time.perf_counter()
+
+    def _seen_enough(self) -> bool:
+        now = time.perf_counter()
+        if self.short and (self.cycles or (not self.env_steps and self.updates >= _CYCLES)):
+            return True
+        if not self.first or (self.env_steps and self.cycles < _CYCLES):
+            return False
+        if now > (self.second or self.first) + _GROWING_SECONDS:
+            return True
+        if self.updates < self.risen_updates + min(_STEADY_UPDATES, self.risen_updates):
+            return False
+        return now - self.risen > max(_STEADY_SECONDS, (now - self.first) / 2)
+
+    def _done(self) -> bool:
+        if not self._seen_enough() or time.perf_counter() < self.asked:
+            return False
+        self.asked = time.perf_counter() + _ASK_SECONDS
+        return not self.owned()
+
+    def _finish(self, end: TrialEnd) -> None:
+        self.over = True
+        now, free, files = self.peaks.now(), self.malloc.free_bytes(), proc.mapped(self.own)
+        self.look("update" if not self.env_steps or self.phase == "update" else "rollout", True)
+        self.end(replace(self.reading(end), now=now, free=free, files=files))
+
+    def reading(self, end: TrialEnd) -> TrialReading:
+        """What was seen so far."""
+        return TrialReading(
+            updates=self.updates,
+            cycles=self.cycles,
+            env_steps=self.env_steps,
+            seconds=time.perf_counter() - self.started,
+            ended=end,
+            peaks=dict(self.peaks.bytes),
+            built=self.built,
+            first_update=self.first_update,
+        )
+
+    def _watch(self) -> None:
+        while not self.over and os.getpid() == self.own:
+            time.sleep(_WATCH_SECONDS)
+            late = self.updates and time.perf_counter() > self.deadline
+            full = proc.resident(self.own) > self.memory
+            if not (late or full):
+                continue
+            with self.lock:
+                if not self.over:
+                    self._close(self.phase, self.phase)
+                    self._finish(TrialEnd.TIME if late else TrialEnd.MEMORY)

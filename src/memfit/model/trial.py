@@ -1,0 +1,79 @@
+"""A trial: what was seen of a training loop that ran on as it is for a few updates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class TrialEnd(StrEnum):
+    """Why a trial came to its end."""
+
+    SEEN = "seen"  # whole cycles were seen, and their peak has stopped growing
+    WHOLE = "whole"  # the script itself has ended
+    TIME = "time"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialArrays:
+    """The arrays of one holder, by its path from the run's variables.
+
+    `resident` of their `bytes` are in memory. `shape` is that of the largest of `count`. Where they
+    are in a queue of bounded length, it has `elements` of at most `capacity`.
+    """
+
+    path: str
+    bytes: int
+    resident: int
+    count: int = 1
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    elements: int = 0
+    capacity: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialAgain:
+    """Peaks by phase, and resident bytes of arrays, of a short trial with other settings."""
+
+    knobs: Mapping[str, int]
+    peaks: Mapping[str, int]
+    held: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialReading:
+    """Peaks by phase of a process tree, and what its variables held.
+
+    `built` are its bytes where it first stepped an env or updated, `now` and `free` its bytes, and
+    those that malloc held and nobody used, at the end; `files` of `now` are pages of mapped files;
+    `held` are resident bytes of the rows of its
+    arrays. The first update came after `first_update` env steps; `played` of all `env_steps` were
+    recorded ones, played back. `again` is a second trial, with other settings.
+    """
+
+    updates: int
+    cycles: int
+    env_steps: int
+    seconds: float
+    ended: TrialEnd
+    played: int = 0
+    first_update: int = 0
+    peaks: Mapping[str, int] = field(default_factory=dict)
+    built: int = 0
+    now: int = 0
+    free: int = 0
+    files: int = 0
+    held: Mapping[str, int] = field(default_factory=dict)
+    again: TrialAgain | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a script came that did not learn."""
+
+    env_steps: int = 0
+    updates: int = 0
+    seconds: float = 0.0

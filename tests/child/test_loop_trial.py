@@ -1,0 +1,108 @@
+"""Loops in the child: tried until enough was seen; a library's training wins."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memfit.measure.children import sandbox
+from memfit.model.job import Answer, Job, Status, TargetKind
+from memfit.model.trial import TrialEnd
+
+pytestmark = pytest.mark.torch
+
+ENV = """
+import numpy as np
+class Env:
+    observation_space = action_space = None
+    def reset(self):
+        return np.zeros(8, np.float32)
+    def step(self, action):
+        return np.zeros(8, np.float32), 1.0, False, {}
+env = Env()
+env.reset()
+"""
+LOOP = f"""{ENV}
+import torch
+NUM_STEPS = 32
+obs = torch.zeros(NUM_STEPS, 100_000)
+net = torch.nn.Linear(100_000, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    for step in range(NUM_STEPS):
+        env.step(0)
+        obs[step] = 1
+    for _ in range(2):
+        net(obs).sum().backward()
+        optimizer.step()
+"""
+SB3 = f"""{ENV}
+for _ in range(10):
+    env.step(0)
+from stable_baselines3 import PPO
+model = PPO("MlpPolicy", "CartPole-v1", n_steps=32, batch_size=32, n_epochs=1, device="cpu")
+import torch
+for _ in range(300):
+    env.step(0)
+    model.policy.optimizer.step()
+model.learn(64)
+"""
+
+
+def job(folder: Path, text: str) -> Job:
+    file = folder / "train.py"
+    file.write_text(text)
+    return Job(kind=TargetKind.SCRIPT, target=str(file))
+
+
+def ended(asked: Job, *, timeout: float = 90) -> Answer:
+    return sandbox.run(asked, timeout=timeout, memory=2**31).answer
+
+
+def test_a_loop_is_tried_and_its_variables_are_told(tmp_path: Path) -> None:
+    answer = ended(job(tmp_path, LOOP))
+    assert answer.status is Status.SURVEYED
+    assert answer.spec is not None and answer.readings is not None
+    trial = answer.readings.trial
+    assert trial is not None and trial.ended in (TrialEnd.SEEN, TrialEnd.WHOLE)
+    assert trial.first_update == 32 and trial.cycles >= 2
+    rows = {array.name: array for array in answer.spec.arrays}
+    assert rows["obs"].shape == ("NUM_STEPS", 100_000)
+    assert rows["net.parameters"].kind == "parameters"
+    assert trial.peaks["update"] >= trial.built
+
+
+def test_its_settings_get_other_values(tmp_path: Path) -> None:
+    asked = replace(job(tmp_path, LOOP), rewrite=True, short=True)
+    answer = ended(replace(asked, knobs={"NUM_STEPS": 16}))
+    assert answer.spec is not None and answer.spec.knobs["NUM_STEPS"] == 16
+    assert ended(replace(asked, knobs={"NUM_MORE": 16})).status is Status.NO_SETTING
+
+
+def test_a_notebook_is_tried_as_a_script_is(tmp_path: Path) -> None:
+    file = tmp_path / "train.ipynb"
+    cells = [{"cell_type": "code", "source": part} for part in LOOP.split("\nnet")]
+    cells[1]["source"] = f"%time\nnet{cells[1]['source']}"
+    file.write_text(json.dumps({"cells": cells[:2]}))
+    answer = ended(Job(kind=TargetKind.NOTEBOOK, target=str(file)))
+    assert answer.status is Status.SURVEYED and answer.spec is not None
+    assert "obs" in {array.name for array in answer.spec.arrays}
+
+
+def test_a_training_of_a_library_wins(tmp_path: Path) -> None:
+    answer = ended(job(tmp_path, SB3))
+    assert answer.status is Status.SURVEYED
+    assert answer.spec is not None and answer.spec.library == "stable-baselines3"
+
+
+def test_how_far_a_script_came_is_told(tmp_path: Path) -> None:
+    endless = f"{ENV}\nwhile True:\n    env.step(0)"
+    answer = ended(job(tmp_path, endless), timeout=6)
+    assert answer.status is Status.TIMED_OUT
+    assert answer.progress is not None and answer.progress.env_steps > 0
+    answer = ended(job(tmp_path, f"{ENV}\nenv.step(0)\n1 // 0"))
+    assert answer.status is Status.TARGET_FAILED
+    assert answer.progress is not None and answer.progress.env_steps == 1

@@ -1,0 +1,351 @@
+"""Any loop: what it does is noticed, its settings are found, and its arrays become facts."""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import inspect
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pytest
+import torch
+
+from memfit.libraries import library_of
+from memfit.libraries.loop.dimensions import length_setting, with_formulas
+from memfit.libraries.loop.playback import Playback
+from memfit.libraries.loop.settings import (
+    settable,
+    settings_in,
+    with_argument_values,
+    with_constants,
+)
+from memfit.libraries.loop.signals import Signals
+from memfit.libraries.loop.training import LoopTraining
+from memfit.model import ArraySpec, EvidenceKind
+from memfit.model.job import Job, Look, TargetKind
+from memfit.model.training import Looping
+from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
+
+TRIAL = TrialReading(updates=10, cycles=2, env_steps=100, seconds=1.0, ended=TrialEnd.SEEN)
+
+
+class Heard:
+    """What a loop was heard to do."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    def stepped(self, env: object, steps: int) -> None:
+        self.words.append(f"{type(env).__name__} {steps}")
+
+    def updated(self) -> None:
+        self.words.append("update")
+
+    def saving(self) -> None:
+        self.words.append("saving")
+
+    def saved(self) -> None:
+        self.words.append("saved")
+
+
+@pytest.fixture
+def signals() -> Iterator[Signals]:
+    """Signals that notice classes which are made from now on."""
+    build = builtins.__build_class__
+    found = Signals()
+    found.hooks()["builtins"](builtins)
+    found.start(lambda: None, play_back=False)
+    found.listener = Heard()
+    yield found
+    builtins.__build_class__ = build
+
+
+def heard(signals: Signals) -> list[str]:
+    assert isinstance(signals.listener, Heard)
+    return signals.listener.words
+
+
+class TestSignals:
+    def test_the_outermost_env_counts_and_a_vector_of_them_by_all(self, signals: Signals) -> None:
+        class Inner:
+            def reset(self) -> int:
+                return 0
+
+            def step(self, action: int) -> int:
+                return action + 1
+
+        class Outer:
+            num_envs = 3
+            inner = Inner()
+
+            def reset(self) -> int:
+                return self.inner.reset()
+
+            def step(self, action: int) -> int:
+                return self.inner.step(action)
+
+        assert Outer().step(4) == 5
+        Inner().step(1)
+        assert heard(signals) == ["Outer 3", "Inner 1"]
+
+    def test_what_updates_by_itself_is_no_env(self, signals: Signals) -> None:
+        class Agent:
+            def reset(self) -> None:
+                return
+
+            def step(self, seen: int) -> None:
+                signals.updated(self)
+
+        Agent().step(1)
+        assert heard(signals) == ["update"]
+
+    def test_optimizers_and_schedulers_are_no_envs(self, signals: Signals) -> None:
+        class Optimizer:
+            def zero_grad(self) -> None:
+                return
+
+            def reset(self) -> None:
+                return
+
+            def step(self) -> None:
+                return
+
+        class Scheduler:
+            def step(self) -> None:
+                return
+
+        Optimizer().step()
+        Scheduler().step()
+        assert heard(signals) == []
+
+    def test_begun_is_told_once_and_nothing_after_the_end(self, signals: Signals) -> None:
+        begun: list[int] = []
+        signals.start(lambda: begun.append(1), play_back=False)
+        signals.updated(object())
+        signals.updated(object())
+        assert begun == [1]
+        listener = signals.listener
+        signals.stop()
+        assert isinstance(listener, Heard) and len(listener.words) == 2
+
+    def test_a_worker_gets_the_methods_themselves(self, signals: Signals) -> None:
+        class Env:
+            def reset(self) -> int:
+                return 0
+
+            def step(self, action: int) -> int:
+                return action
+
+        assert list(inspect.signature(Env().step).parameters) == ["action"]
+        sent = cloudpickle.dumps(Env)
+        assert b"memfit" not in sent.replace(__name__.encode(), b"")
+        assert type(vars(pickle.loads(sent))["step"]) is FunctionType
+
+    def test_every_optimizer_of_torch_is_heard(self) -> None:
+        found = Signals()
+        found.start(lambda: None, play_back=False)
+        found.listener = Heard()
+        registered: list[Any] = []
+        module: Any = argparse.Namespace(register_optimizer_step_post_hook=registered.append)
+        found.hooks()["torch.optim.optimizer"](module)
+        registered[0](torch.optim.SGD([torch.zeros(1)]), (), {})
+        assert heard(found) == ["update"]
+
+
+class SlowEnv:
+    action_space = object()
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def real(self) -> tuple[Any, ...]:
+        self.steps += 1
+        return np.full(4, self.steps), 1.0, False, False, {}
+
+
+class TestPlayback:
+    def test_a_slow_env_is_played_back_after_some_steps(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("memfit.libraries.loop.playback._WORTH_SECONDS", 0.0)
+        env, playback = SlowEnv(), Playback()
+        playback.step(env, env.real)
+        playback.reset(env, lambda: (np.zeros(4), {}))
+        results = [playback.step(env, env.real) for _ in range(400)]
+        assert env.steps == 256 and playback.played == 145
+        assert results[-1][0] is not results[300][0]
+        first, again = results[-1][0], results[-1 - (256 - 64)]
+        assert first.shape == again[0].shape
+        assert playback.reset(env, lambda: 1 // 0)[0].tolist() == [0.0] * 4
+
+    def test_a_quick_one_and_what_is_no_env_are_stepped_on(self) -> None:
+        env, playback = SlowEnv(), Playback()
+        playback.reset(env, lambda: 0)
+        for _ in range(400):
+            playback.step(env, lambda: (0, 0.0, False, {}))
+        assert playback.played == 0
+
+    def test_the_env_itself_goes_on_at_the_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("memfit.libraries.loop.playback._WORTH_SECONDS", 0.0)
+        env, playback = SlowEnv(), Playback()
+        playback.reset(env, lambda: 0)
+        for _ in range(300):
+            playback.step(env, env.real)
+        playback.end()
+        before = env.steps
+        playback.step(env, env.real)
+        assert env.steps == before + 1
+
+
+@dataclass
+class Args:
+    num_envs: int = 8
+    rate: float = 0.1
+    seed: bool = True
+
+
+class TestSettings:
+    def test_they_are_found_where_scripts_have_them(self) -> None:
+        found = settings_in(
+            [
+                ("args", argparse.Namespace(num_steps=128, device="cpu", cuda=True)),
+                ("other", Args()),
+                ("config", {"batch_size": 64, 3: 5}),
+                ("NUM_AGENTS", 7),
+                ("step", 12),
+                ("table", {"hidden": 3}),
+            ]
+        )
+        assert found == {"num_steps": 128, "num_envs": 8, "batch_size": 64, "NUM_AGENTS": 7}
+
+    TEXT = b"""
+import argparse
+SIZE = 4
+class Args:
+    num_envs: int = 8
+    batch_size: int = 0
+config = {"width": 16}
+parser = argparse.ArgumentParser()
+parser.add_argument("--num-steps", type=int, default=2)
+"""
+
+    def test_those_are_settable_that_the_text_gives_a_value(self) -> None:
+        assert settable(self.TEXT) == {"SIZE", "num_envs", "width", "num_steps"}
+        assert settable(b"def") == set()
+
+    def test_constants_fields_and_entries_get_other_values(self) -> None:
+        main: dict[str, Any] = {}
+        exec(with_constants(self.TEXT, "x", {"SIZE": 5, "num_envs": 9, "width": 17}), main)
+        assert (main["SIZE"], main["Args"].num_envs, main["config"]["width"]) == (5, 9, 17)
+        assert main["Args"].batch_size == 0
+
+    def test_arguments_that_were_given_get_other_values(self) -> None:
+        given = ["--num-envs", "4", "--num_steps=3", "--seed", "1"]
+        changed = with_argument_values(given, {"num_envs": 8, "num_steps": 9})
+        assert changed == ["--num-envs", "8", "--num_steps=9", "--seed", "1"]
+
+    def test_the_length_is_known_by_its_name(self) -> None:
+        assert length_setting({"seed": 1, "TOTAL_TIMESTEPS": 10}) == "TOTAL_TIMESTEPS"
+        assert length_setting({"steps": 1}) == ""
+
+    def test_dimensions_are_settings_or_products_of_telling_ones(self) -> None:
+        array = ArraySpec(name="obs", shape=(128, 4, 512, 3), dtype="float32", itemsize=4)
+        settings = {"num_steps": 128, "num_envs": 4, "minibatches": 4, "epochs": 3}
+        found = with_formulas(array, settings)
+        assert found.shape == ("num_steps", "num_envs", "num_envs * num_steps", 3)
+        assert found.evidence is EvidenceKind.PROBED
+        replay = replace(array, shape=(500, 4))
+        parts = with_formulas(replay, {"num_envs": 4, "buffer_size": 2000})
+        assert parts.shape == ("buffer_size // num_envs", "num_envs")
+        weights = replace(array, kind="parameters")
+        assert with_formulas(weights, settings) is weights
+
+
+def training(text: Path | None = None) -> LoopTraining:
+    return LoopTraining(Signals(), text)
+
+
+def held(path: str, *shape: int, resident: float = 1.0) -> TrialArrays:
+    size = 4 * int(np.prod(shape))
+    return TrialArrays(
+        path=path, bytes=size, resident=int(resident * size), dtype="float32", shape=shape
+    )
+
+
+class TestFacts:
+    def test_it_is_a_loop_and_no_library_owns_its_objects(self) -> None:
+        assert isinstance(training(), Looping)
+        assert not library_of("loop").owns(torch.nn.Linear(1, 1))
+
+    def test_only_programs_that_are_surveyed_are_listened_to(self) -> None:
+        job = Job(kind=TargetKind.SCRIPT, target="train.py")
+        hooks = library_of("loop").hooks
+
+        def stop(training: object) -> None:
+            return
+
+        assert list(hooks(stop, job))
+        for other in (
+            replace(job, look=Look.AFTER),
+            replace(job, skip=1),
+            replace(job, kind=TargetKind.SPEC),
+        ):
+            assert not list(hooks(stop, other))
+
+    def test_networks_buffers_and_optimizers_have_rows(self) -> None:
+        network = [
+            held("agent.actor.0.weight", 512, 512),
+            held("agent.actor.0.weight grad", 512, 512),
+        ]
+        always = [held("main().rb.observations", 1000, 512), held("optimizer exp_avg", 512, 512)]
+        both = {"update": [*network, *always, held("update().minibatch", 1000, 100)]}
+        both["rollout"] = [network[0], *always]
+        facts = training().observed(TRIAL, both, [])
+        rows = {array.name: array for array in facts.spec.arrays}
+        assert rows["agent.actor.parameters"].kind == "parameters"
+        assert rows["agent.actor.gradients"].phases == ("update",)
+        assert rows["optimizer.state"].kind == "optimizer"
+        assert rows["rb.observations"].shape == (1000, 512)
+        assert rows["minibatch"].phases == ("update",)
+        assert facts.trial.held["rb.observations"] == 4 * 1000 * 512
+
+    def test_a_buffer_that_fills_is_told_by_steps(self) -> None:
+        found = {"rollout": [held("rb.observations", 1000, 512, resident=0.1)]}
+        spec = training().observed(TRIAL, found, []).spec
+        assert spec.arrays[0].filled == "env_steps"
+        assert spec.length == "env_steps" and spec.knobs["env_steps"] == 1000
+
+    def test_what_the_trial_did_not_see_is_told(self, tmp_path: Path) -> None:
+        text = tmp_path / "train.py"
+        text.write_text("torch.save(agent, 'agent.pt')")
+        facts = training(text).observed(replace(TRIAL, env_steps=0), {}, [])
+        assert len(facts.spec.notes) == 2
+        seen = replace(TRIAL, peaks={"save": 1}, ended=TrialEnd.TIME)
+        (note,) = training(text).observed(seen, {}, []).spec.notes
+        assert "10 updates" in note
+
+    def test_a_queue_of_transitions_is_told_by_its_bound(self) -> None:
+        queue = replace(held("agent.memory[*][*]", 50, 2000), elements=50, capacity=1000, count=50)
+        facts = training().observed(TRIAL, {"rollout": [queue]}, [])
+        array = facts.spec.arrays[0]
+        assert (array.shape, array.filled) == ((1000, 8000), "ceil_div(env_steps, 2)")
+        assert facts.spec.knobs == {"env_steps": 2000}
+        assert facts.trial.held["agent.memory[*][*]"] == 50 * 8000
+
+    def test_the_runs_own_length_is_used_where_it_is_known(self, tmp_path: Path) -> None:
+        text = tmp_path / "train.py"
+        text.write_text("TOTAL_TIMESTEPS = 400\nBUFFER_SIZE = 1000\n")
+        found = {"rollout": [held("rb.observations", 1000, 512, resident=0.1)]}
+        variables = [("TOTAL_TIMESTEPS", 400), ("BUFFER_SIZE", 1000)]
+        facts = training(text).observed(TRIAL, found, variables)
+        assert facts.spec.knobs == {"BUFFER_SIZE": 1000, "TOTAL_TIMESTEPS": 400}
+        assert facts.spec.arrays[0].shape == ("BUFFER_SIZE", 512)
+        assert facts.spec.arrays[0].filled == "TOTAL_TIMESTEPS"
+        assert facts.spec.scale == {"BUFFER_SIZE": 1000}

@@ -1,0 +1,144 @@
+"""A trial tells phases apart, ends when enough was seen, and leaves what has owners alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memfit.measure.survey import trial as module
+from memfit.measure.survey.phase_peaks import PhasePeaks
+from memfit.measure.survey.trial import Trial
+from memfit.model.trial import TrialEnd, TrialReading
+
+MIB = 2**20
+
+
+class Ended(Exception):
+    """The trial is over."""
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_STEADY_SECONDS", 0.0)
+
+
+def trial(found: list[TrialReading], **options: Any) -> Trial:
+    def end(reading: TrialReading) -> None:
+        found.append(reading)
+        raise Ended
+
+    given: dict[str, Any] = {
+        "look": lambda moment, last: None,
+        "end": end,
+        "owned": lambda: False,
+        "memory": 2**62,
+        "seconds": 60.0,
+        "started": time.perf_counter(),
+        "alive": lambda: None,
+    }
+    return Trial(**{**given, **options})
+
+
+def cycle(one: Trial, env: object, work: Callable[[], object] = lambda: None) -> None:
+    for _ in range(4):
+        one.stepped(env, 2)
+    for _ in range(3):
+        work()
+        one.updated()
+
+
+def many_cycles(one: Trial, work: Callable[[], object] = lambda: None) -> None:
+    env = object()
+    for _ in range(400):
+        cycle(one, env, work)
+
+
+def many_updates(one: Trial) -> None:
+    for _ in range(10_000):
+        one.updated()
+
+
+def test_two_whole_cycles_are_enough() -> None:
+    found: list[TrialReading] = []
+    with pytest.raises(Ended):
+        many_cycles(trial(found))
+    assert found[0].ended is TrialEnd.SEEN
+    assert found[0].cycles >= 2 and found[0].first_update == 8
+    assert {"build", "rollout", "update"} <= set(found[0].peaks)
+
+
+def test_a_spike_of_an_update_is_the_updates() -> None:
+    found: list[TrialReading] = []
+    with pytest.raises(Ended):
+        many_cycles(trial(found), lambda: np.ones(64 * MIB, np.uint8).sum())
+    peaks = found[0].peaks
+    assert peaks["update"] - peaks["rollout"] > 40 * MIB
+
+
+def test_another_env_is_an_evaluation_once_updates_have_begun() -> None:
+    found: list[TrialReading] = []
+    one, env, other = trial(found), object(), object()
+    cycle(one, env)
+    one.stepped(other, 1)
+    assert one.phase == "evaluate"
+    one.stepped(env, 1)
+    assert one.phase == "rollout" and "evaluate" in one.peaks.bytes
+
+
+def test_updates_without_any_env_are_seen_too() -> None:
+    found: list[TrialReading] = []
+    with pytest.raises(Ended):
+        many_updates(trial(found))
+    assert found[0].env_steps == 0 and "update" in found[0].peaks
+
+
+def test_what_a_library_owns_is_left_to_it() -> None:
+    found: list[TrialReading] = []
+    env, one = object(), trial(found, owned=lambda: True)
+    for _ in range(50):
+        cycle(one, env)
+    assert not found
+    one.dismiss()
+    cycle(one, env)
+    assert not found
+
+
+def test_a_script_that_ends_before_is_told_as_it_was() -> None:
+    found: list[TrialReading] = []
+    one = trial(found)
+    one.stepped(object(), 1)
+    one.ended()  # nothing was learned
+    one.updated()
+    with pytest.raises(Ended):
+        one.ended()
+    assert found[0].ended is TrialEnd.WHOLE
+
+
+@pytest.mark.parametrize(
+    ("options", "end"),
+    [({"seconds": 0.0}, TrialEnd.TIME), ({"memory": 1}, TrialEnd.MEMORY)],
+)
+def test_it_ends_at_its_time_and_at_its_memory(options: dict[str, Any], end: TrialEnd) -> None:
+    found: list[TrialReading] = []
+    one = trial(found, end=found.append, **options)
+    one.updated()
+    for _ in range(200):
+        if found:
+            break
+        time.sleep(0.02)
+    assert found[0].ended is end
+
+
+def test_peaks_are_read_by_phase() -> None:
+    peaks = PhasePeaks()
+    peaks.close("build")
+    held = np.ones(48 * MIB, np.uint8)
+    del held
+    peaks.close("update")
+    peaks.close("rollout")
+    assert peaks.bytes["update"] - peaks.bytes["rollout"] > 40 * MIB
+    assert peaks.highest == peaks.bytes["update"]
