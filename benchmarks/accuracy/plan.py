@@ -17,6 +17,7 @@ from benchmarks.accuracy.child import Run, run
 
 ROOT = Path(__file__).parents[2]
 FITS, DOES_NOT_FIT = 0, 3
+PLAN_SECONDS = 180.0  # after which a plan has not answered
 _KEYS = ("peak_bytes", "upper_bytes", "limit_bytes", "fits", "phases", "method", "doubt", "notes")
 
 
@@ -29,7 +30,8 @@ def predict(case: Case, option: str) -> dict[str, Any]:
     command += [option] if option else []
     command += [str(case.path), "--", *case.args]
     with tempfile.TemporaryDirectory() as cache:
-        done = run(command, {"PYTHONPATH": _python_path(), "XDG_CACHE_HOME": cache}, every_s=0.5)
+        env = {"PYTHONPATH": _python_path(), "XDG_CACHE_HOME": cache}
+        done = run(command, env, PLAN_SECONDS, every_s=0.5)
     answer, why = read_answer(done)
     return {
         "ok": answer is not None,

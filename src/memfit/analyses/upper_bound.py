@@ -34,7 +34,7 @@ class Margin:
         return sum(size * self.thousandths[cause] // 1000 for cause, size in doubt.items())
 
 
-# Weights were chosen on draw 41 of benchmarks/accuracy.
+# Weights were chosen on 23 runs drawn by benchmarks/accuracy, which no table reports.
 SURVEYED = Margin(
     floor=12 * 2**20,
     thousandths={
