@@ -21,7 +21,7 @@ from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
 
 NAME = "loop"
 LENGTH = "env_steps"
-_LEAST = 256 * 1024  # smaller arrays have a row together
+_LEAST = 16 * 1024  # smaller arrays have a row together
 _FILLED = 0.97  # an array of which more is resident is there in full
 _FILLS = 2**20  # a buffer that is worth to be told how it fills
 _CALL = re.compile(r"^[\w.<>]+\(\)\.?")
