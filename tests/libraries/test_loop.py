@@ -219,11 +219,18 @@ class TestSettings:
                 ("other", Args()),
                 ("config", {"batch_size": 64, 3: 5}),
                 ("NUM_AGENTS", 7),
+                ("self", argparse.Namespace(config={"horizon": 6})),
                 ("step", 12),
                 ("table", {"hidden": 3}),
             ]
         )
-        assert found == {"num_steps": 128, "num_envs": 8, "batch_size": 64, "NUM_AGENTS": 7}
+        assert found == {
+            "num_steps": 128,
+            "num_envs": 8,
+            "batch_size": 64,
+            "NUM_AGENTS": 7,
+            "horizon": 6,
+        }
 
     TEXT = b"""
 import argparse

@@ -32,7 +32,8 @@ class Loop:
             return
         signals = Signals()
         text = Path(job.target).absolute() if job.kind is TargetKind.SCRIPT else None
-        training = LoopTraining(signals, text)
+        # A short trial has smaller arrays, which are to be seen again.
+        training = LoopTraining(signals, text, **({"least": 0} if job.short else {}))
         tried = job.look is Look.SURVEY and not job.skip
         signals.start(lambda: stop(training), play_back=tried and not job.real_env)
         yield signals.hooks()

@@ -43,9 +43,10 @@ class _Row:
 class LoopTraining(Looping):
     """A loop that no library owns, while it runs."""
 
-    def __init__(self, signals: Signals, text: Path | None) -> None:
+    def __init__(self, signals: Signals, text: Path | None, *, least: int = _LEAST) -> None:
         self.signals = signals
         self.text = text
+        self.least = least
 
     def facts(self) -> RunSpec:
         return RunSpec(
@@ -76,8 +77,8 @@ class LoopTraining(Looping):
         length = length_setting(settings) or LENGTH
         rollout, update = held.get("rollout", ()), held.get("update", ())
         trained = {row.path.removesuffix(" grad") for row in update if row.path.endswith(" grad")}
-        in_update = _together(update, trained)
-        last = _together(rollout, trained) or in_update
+        in_update = _together(update, trained, self.least)
+        last = _together(rollout, trained, self.least) or in_update
         arrays: list[ArraySpec] = []
         fills: list[_Row] = []
         resident: dict[str, int] = {}
@@ -203,11 +204,11 @@ def _phases(kind: str, there: set[str], *, one_look: bool) -> tuple[str, ...]:
     return ("update",) if there == {"update"} else ("rollout", "evaluate", "save")
 
 
-def _together(rows: Sequence[TrialArrays], trained: set[str]) -> dict[str, _Row]:
+def _together(rows: Sequence[TrialArrays], trained: set[str], least: int) -> dict[str, _Row]:
     """Rows by the names that they are given: networks as a whole, small arrays together."""
     found: dict[str, _Row] = {}
     for held in rows:
-        name, kind = _named(held, trained)
+        name, kind = _named(held, trained, least)
         known = found.get(name)
         both = held if known is None else _sum(known.held, held)
         found[name] = _Row(name=name, kind=kind, held=both)
@@ -223,7 +224,7 @@ def _sum(one: TrialArrays, other: TrialArrays) -> TrialArrays:
     )
 
 
-def _named(held: TrialArrays, trained: set[str]) -> tuple[str, str]:
+def _named(held: TrialArrays, trained: set[str], least: int) -> tuple[str, str]:
     path = _CALL.sub("", held.path) or held.path
     if path.endswith(" grad"):
         return f"{_network(path.removesuffix(' grad'))}.gradients", "gradients"
@@ -233,7 +234,7 @@ def _named(held: TrialArrays, trained: set[str]) -> tuple[str, str]:
         owner, _, state = path.partition(" ")
         if state.isidentifier():
             return f"{owner}.state", "optimizer"
-    if held.bytes < _LEAST and not held.capacity:
+    if held.bytes < least and not held.capacity:
         return "arrays.small", "arrays"
     return path, "buffer"
 
