@@ -73,8 +73,9 @@ class LoopTraining(Looping):
         held: Mapping[str, Sequence[TrialArrays]],
         variables: Iterable[tuple[str, Any]],
     ) -> LoopFacts:
-        settings = self._settings(variables)
-        length = length_setting(settings) or LENGTH
+        every = settings_in(variables)
+        settings = self._settings(every)
+        length = length_setting(every) or LENGTH
         rollout, update = held.get("rollout", ()), held.get("update", ())
         trained = {row.path.removesuffix(" grad") for row in update if row.path.endswith(" grad")}
         in_update = _together(update, trained, self.least)
@@ -93,8 +94,8 @@ class LoopTraining(Looping):
         told = replace(trial, held=resident, played=self.signals.played)
         knobs = {name: settings[name] for name in _names(arrays)}
         scale = dict(knobs)
-        if length in settings:
-            knobs[length] = settings[length]
+        if length in every:
+            knobs[length] = every[length]
         elif fills:
             knobs[length] = _until_full(fills, trial)
         spec = replace(
@@ -123,12 +124,12 @@ class LoopTraining(Looping):
                 "moment is not in this plan"
             )
 
-    def _settings(self, variables: Iterable[tuple[str, Any]]) -> dict[str, int]:
+    def _settings(self, every: Mapping[str, int]) -> dict[str, int]:
         """The settings that the script itself gives values to."""
         if self.text is None:
             return {}
         given = settable(self.text.read_bytes())
-        return {name: value for name, value in settings_in(variables).items() if name in given}
+        return {name: value for name, value in every.items() if name in given}
 
     def _array(
         self, row: _Row, phases: tuple[str, ...], trial: TrialReading, length: str
