@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memfit.measure.children import sandbox
-from memfit.model.job import Answer, Job, Status, TargetKind
+from memfit.model.job import Answer, Job, Look, Status, TargetKind
 from memfit.model.trial import TrialEnd
 
 pytestmark = pytest.mark.torch
@@ -96,6 +96,14 @@ def test_a_training_of_a_library_wins(tmp_path: Path) -> None:
     answer = ended(job(tmp_path, SB3))
     assert answer.status is Status.SURVEYED
     assert answer.spec is not None and answer.spec.library == "stable-baselines3"
+
+
+def test_a_loop_is_no_training_to_pass_over(tmp_path: Path) -> None:
+    for other in (
+        replace(job(tmp_path, LOOP), skip=1),
+        replace(job(tmp_path, LOOP), look=Look.AFTER),
+    ):
+        assert ended(other).status is Status.NEVER_LEARNED
 
 
 def test_how_far_a_script_came_is_told(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ class TestSignals:
                 return
 
             def step(self, seen: int) -> None:
-                signals.updated(self)
+                signals.updated()
 
         Agent().step(1)
         assert heard(signals) == ["update"]
@@ -128,8 +128,8 @@ class TestSignals:
     def test_begun_is_told_once_and_nothing_after_the_end(self, signals: Signals) -> None:
         begun: list[int] = []
         signals.start(lambda: begun.append(1), play_back=False)
-        signals.updated(object())
-        signals.updated(object())
+        signals.updated()
+        signals.updated()
         assert begun == [1]
         listener = signals.listener
         signals.stop()
@@ -219,11 +219,18 @@ class TestSettings:
                 ("other", Args()),
                 ("config", {"batch_size": 64, 3: 5}),
                 ("NUM_AGENTS", 7),
+                ("self", argparse.Namespace(config={"horizon": 6})),
                 ("step", 12),
                 ("table", {"hidden": 3}),
             ]
         )
-        assert found == {"num_steps": 128, "num_envs": 8, "batch_size": 64, "NUM_AGENTS": 7}
+        assert found == {
+            "num_steps": 128,
+            "num_envs": 8,
+            "batch_size": 64,
+            "NUM_AGENTS": 7,
+            "horizon": 6,
+        }
 
     TEXT = b"""
 import argparse
@@ -292,11 +299,7 @@ class TestFacts:
             return
 
         assert list(hooks(stop, job))
-        for other in (
-            replace(job, look=Look.AFTER),
-            replace(job, skip=1),
-            replace(job, kind=TargetKind.SPEC),
-        ):
+        for other in (replace(job, look=Look.REHEARSE), replace(job, kind=TargetKind.SPEC)):
             assert not list(hooks(stop, other))
 
     def test_networks_buffers_and_optimizers_have_rows(self) -> None:

@@ -140,15 +140,16 @@ def plan(
         if found.spec.scale and is_complete(found.readings) and not quick:
             say(progress, "trying it once more, with other settings")
             found = _tried_again(found, timeout, base)
-        said, earlier = script_notes(script) if script else (), None
-        if second is not None:
+        looped = found.readings.trial is not None  # a learn() in its text is its own
+        said, earlier = script_notes(script) if script and not looped else (), None
+        if second is not None and not looped:
             found, earlier, note = _heavier(found, *second.result(), base)
             said += (note,)
         own_peak, followed = ended.peak_bytes, None
-        if after is not None:
+        if after is not None and not looped:
             own_peak = max(own_peak, after.result().peak_bytes)
             followed = _followed(after.result(), found.readings)
-        said += _after_notes(followed, rest)
+        said += () if looped else _after_notes(followed, rest)
     doubtful = in_doubt(found.ledger, found.readings)
     if found.readings.trial is None and (probe or (doubtful and not quick)):
         say(progress, "rehearsing it")
@@ -162,13 +163,12 @@ def plan(
         ledger = with_after(ledger, followed, counted=is_counted_loop(script, line))
     if knobs:
         # What the run was built with need not be in a formula.
-        asked_for = {
-            n: v for n, v in knobs.items() if n in ledger.knobs or n not in found.job.knobs
-        }
+        given = found.job.knobs.keys() - ledger.knobs.keys()
+        asked_for = {name: value for name, value in knobs.items() if name not in given}
         ledger = ledger.at(**_known_knobs(asked_for, ledger.knobs))
     if per:
         _known_knobs({per: 1}, ledger.knobs)
-    spec = replace(found.spec, learns_again=script is not None and learns_again(script))
+    spec = replace(found.spec, learns_again=bool(script and not looped and learns_again(script)))
     every = findings, advice = run_checks(spec, ledger, limit_used.bytes)
     if not all_findings:
         findings, advice = without_trifles(*every, ledger.peak.bytes)

@@ -17,12 +17,31 @@ from memfit.libraries import all_libraries
 from memfit.measure.survey.run_processes import read_others
 from memfit.measure.survey.trial import Trial
 from memfit.model import Readings
-from memfit.model.job import Answer, Job, Status
+from memfit.model.job import Answer, Job, Look, Status
 from memfit.model.progress_file import write_progress
-from memfit.model.training import Looping
+from memfit.model.training import Looping, LoopListener
 from memfit.model.trial import Progress, TrialArrays, TrialReading
 
 _ROOM = 2**62
+
+
+class _NeverLearned(LoopListener):
+    """Ends a script that is run for what comes after a library's training, and has none."""
+
+    def __init__(self, tell: Callable[[Answer], object]) -> None:
+        self.tell = tell
+
+    def stepped(self, env: object, steps: int) -> None:
+        return
+
+    def updated(self) -> None:
+        self.tell(Answer(status=Status.NEVER_LEARNED))
+
+    def saving(self) -> None:
+        return
+
+    def saved(self) -> None:
+        return
 
 
 class LoopTrial:
@@ -36,12 +55,19 @@ class LoopTrial:
         self.started = time.perf_counter()
         self.training: Looping | None = None
         self.trial: Trial | None = None
+        self.dismissed = False
         self.main: ModuleType | None = None
         self.held: dict[str, list[TrialArrays]] = {}
 
     def begin(self, training: Looping) -> None:
         """Let it run on, and measure it meanwhile."""
+        if self.dismissed:
+            training.dismiss()
+            return
         self.training = training
+        if self.job.look is not Look.SURVEY or self.job.skip:
+            training.listen(_NeverLearned(self.tell))
+            return
         self.main = sys.modules.get("__main__")  # which goes when the script has ended
         self.trial = Trial(
             look=self._look,
@@ -57,8 +83,10 @@ class LoopTrial:
 
     def dismiss(self) -> None:
         """A library that knows its training has taken over."""
-        if self.training is not None and self.trial is not None:
+        self.dismissed = True
+        if self.trial is not None:
             self.trial.dismiss()
+        if self.training is not None:
             self.training.dismiss()
 
     def ended(self) -> Answer | None:

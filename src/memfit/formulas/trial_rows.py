@@ -73,6 +73,8 @@ def _rest(phase: str, rest: int, grows: Size, trial: TrialReading) -> Iterator[C
             evidence=_seen(trial, _KEPT if phase == "update" else "what malloc kept, unused"),
         )
     name, kind, what = _TEMPORARIES[phase]
+    if not grows.is_const:
+        what += "; with other settings, on the line through this and a second trial"
     if rest > slack:
         yield Component(
             name=f"{phase}.{name}",

@@ -101,6 +101,8 @@ class WholeWalk(Walk):
                 step = step.f_back
             while stack:  # the outermost first: what it lends to others is its own
                 step = stack.pop()
+                if _is_memfits(step.f_globals.get("__name__")):
+                    continue
                 code = step.f_code
                 runs = is_run_file(code.co_filename)
                 called = f"{code.co_qualname.rpartition('.<locals>.')[2]}()"
@@ -242,6 +244,13 @@ class WholeWalk(Walk):
                 form = self.kinds[type(thing)].form
                 if form not in ("module", "class", "function") and self.seen.add(id(thing)):
                     stack.append(thing)
+
+
+def _is_memfits(module: object) -> bool:
+    """Whether a function is memfit's own: what it looks at is the run's, and has other names."""
+    if type(module) is not str:
+        return False
+    return module.startswith("memfit.") and not module.startswith("memfit.systems")
 
 
 class _Collector:

@@ -28,12 +28,14 @@ class Loop:
     roles: Mapping[str, str] = {}
 
     def hooks(self, stop: Stop, job: Job) -> Iterator[Mapping[str, ModuleHook]]:
-        if job.kind not in _PROGRAMS or job.look is not Look.SURVEY or job.skip:
+        if job.kind not in _PROGRAMS or job.look not in (Look.SURVEY, Look.AFTER):
             return
         signals = Signals()
         text = Path(job.target).absolute() if job.kind is TargetKind.SCRIPT else None
-        training = LoopTraining(signals, text)
-        signals.start(lambda: stop(training), play_back=not job.real_env)
+        # A short trial has smaller arrays, which are to be seen again.
+        training = LoopTraining(signals, text, **({"least": 0} if job.short else {}))
+        tried = job.look is Look.SURVEY and not job.skip
+        signals.start(lambda: stop(training), play_back=tried and not job.real_env)
         yield signals.hooks()
 
     def owns(self, made: Any) -> bool:

@@ -24,13 +24,21 @@ _MOST = 200
 def settings_in(variables: Iterable[tuple[str, Any]]) -> dict[str, int]:
     """Names and values, those of the innermost function first."""
     found: dict[str, int] = {}
-    for name, thing in variables:
+    for name, thing in _with_own(variables):
         if name.isupper() and _is_setting(thing):
             found.setdefault(name, int(thing))
         for inner, value in _parts(name, thing):
             if isinstance(inner, str) and inner.isidentifier() and _is_setting(value):
                 found.setdefault(inner, int(value))
     return found
+
+
+def _with_own(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Variables, and what the objects have whose methods are at work."""
+    for name, thing in variables:
+        yield name, thing
+        if name == "self":
+            yield from list(getattr(thing, "__dict__", {}).items())
 
 
 def _parts(name: str, thing: Any) -> Iterator[tuple[Any, Any]]:

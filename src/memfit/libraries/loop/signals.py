@@ -26,8 +26,6 @@ class Signals:
         self.listener: LoopListener | None = None
         self.begun: Callable[[], None] | None = None
         self.playback: Playback | None = None
-        self.optimizers: dict[int, Any] = {}
-        self.env: Any = None
         self.pid = 0
         self.depth = 0
         self.updates = 0
@@ -81,7 +79,7 @@ class Signals:
     def _watch_optimizers(self, module: ModuleType) -> None:
         def updated(optimizer: Any, args: Any, kwargs: Any) -> None:
             if os.getpid() == self.pid:
-                self.updated(optimizer)
+                self.updated()
 
         module.register_optimizer_step_post_hook(updated)
 
@@ -106,10 +104,9 @@ class Signals:
 
     # -- what happens ------------------------------------------------------------------------------
 
-    def updated(self, optimizer: Any) -> None:
+    def updated(self) -> None:
         """An optimizer has made a step."""
         self.updates += 1
-        self.optimizers[id(optimizer)] = optimizer
         self._begin()
         if self.playback is not None:
             self.played = self.playback.played
@@ -120,7 +117,6 @@ class Signals:
 
     def stepped(self, env: Any) -> None:
         """The outermost env was stepped."""
-        self.env = env
         self._begin()
         if self.listener is not None:
             self.listener.stepped(env, envs_of(env))

@@ -21,7 +21,7 @@ from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
 
 NAME = "loop"
 LENGTH = "env_steps"
-_LEAST = 256 * 1024  # smaller arrays have a row together
+_LEAST = 16 * 1024  # smaller arrays have a row together
 _FILLED = 0.97  # an array of which more is resident is there in full
 _FILLS = 2**20  # a buffer that is worth to be told how it fills
 _CALL = re.compile(r"^[\w.<>]+\(\)\.?")
@@ -43,9 +43,10 @@ class _Row:
 class LoopTraining(Looping):
     """A loop that no library owns, while it runs."""
 
-    def __init__(self, signals: Signals, text: Path | None) -> None:
+    def __init__(self, signals: Signals, text: Path | None, *, least: int = _LEAST) -> None:
         self.signals = signals
         self.text = text
+        self.least = least
 
     def facts(self) -> RunSpec:
         return RunSpec(
@@ -72,12 +73,13 @@ class LoopTraining(Looping):
         held: Mapping[str, Sequence[TrialArrays]],
         variables: Iterable[tuple[str, Any]],
     ) -> LoopFacts:
-        settings = self._settings(variables)
-        length = length_setting(settings) or LENGTH
+        every = settings_in(variables)
+        settings = self._settings(every)
+        length = length_setting(every) or LENGTH
         rollout, update = held.get("rollout", ()), held.get("update", ())
         trained = {row.path.removesuffix(" grad") for row in update if row.path.endswith(" grad")}
-        in_update = _together(update, trained)
-        last = _together(rollout, trained) or in_update
+        in_update = _together(update, trained, self.least)
+        last = _together(rollout, trained, self.least) or in_update
         arrays: list[ArraySpec] = []
         fills: list[_Row] = []
         resident: dict[str, int] = {}
@@ -92,8 +94,8 @@ class LoopTraining(Looping):
         told = replace(trial, held=resident, played=self.signals.played)
         knobs = {name: settings[name] for name in _names(arrays)}
         scale = dict(knobs)
-        if length in settings:
-            knobs[length] = settings[length]
+        if length in every:
+            knobs[length] = every[length]
         elif fills:
             knobs[length] = _until_full(fills, trial)
         spec = replace(
@@ -122,12 +124,12 @@ class LoopTraining(Looping):
                 "moment is not in this plan"
             )
 
-    def _settings(self, variables: Iterable[tuple[str, Any]]) -> dict[str, int]:
+    def _settings(self, every: Mapping[str, int]) -> dict[str, int]:
         """The settings that the script itself gives values to."""
         if self.text is None:
             return {}
         given = settable(self.text.read_bytes())
-        return {name: value for name, value in settings_in(variables).items() if name in given}
+        return {name: value for name, value in every.items() if name in given}
 
     def _array(
         self, row: _Row, phases: tuple[str, ...], trial: TrialReading, length: str
@@ -203,11 +205,11 @@ def _phases(kind: str, there: set[str], *, one_look: bool) -> tuple[str, ...]:
     return ("update",) if there == {"update"} else ("rollout", "evaluate", "save")
 
 
-def _together(rows: Sequence[TrialArrays], trained: set[str]) -> dict[str, _Row]:
+def _together(rows: Sequence[TrialArrays], trained: set[str], least: int) -> dict[str, _Row]:
     """Rows by the names that they are given: networks as a whole, small arrays together."""
     found: dict[str, _Row] = {}
     for held in rows:
-        name, kind = _named(held, trained)
+        name, kind = _named(held, trained, least)
         known = found.get(name)
         both = held if known is None else _sum(known.held, held)
         found[name] = _Row(name=name, kind=kind, held=both)
@@ -223,7 +225,7 @@ def _sum(one: TrialArrays, other: TrialArrays) -> TrialArrays:
     )
 
 
-def _named(held: TrialArrays, trained: set[str]) -> tuple[str, str]:
+def _named(held: TrialArrays, trained: set[str], least: int) -> tuple[str, str]:
     path = _CALL.sub("", held.path) or held.path
     if path.endswith(" grad"):
         return f"{_network(path.removesuffix(' grad'))}.gradients", "gradients"
@@ -233,7 +235,7 @@ def _named(held: TrialArrays, trained: set[str]) -> tuple[str, str]:
         owner, _, state = path.partition(" ")
         if state.isidentifier():
             return f"{owner}.state", "optimizer"
-    if held.bytes < _LEAST and not held.capacity:
+    if held.bytes < least and not held.capacity:
         return "arrays.small", "arrays"
     return path, "buffer"
 
