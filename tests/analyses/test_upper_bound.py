@@ -9,6 +9,7 @@ import pytest
 from memfit.analyses.upper_bound import REHEARSED as SEEN
 from memfit.analyses.upper_bound import SURVEYED, Margin, doubt_bytes, in_doubt, upper_bytes
 from memfit.model import EvidenceKind, Kind, Ledger, Readings, Rehearsed, const
+from memfit.model.trial import TrialEnd, TrialReading
 from memfit.units import MIB
 from tests.samples import row
 
@@ -94,6 +95,16 @@ def test_what_grows_in_an_unknown_way_may_grow_in_updates() -> None:
     assert bound(one(EvidenceKind.DERIVED), readings, unmatched=1000) == 1100
     assert bound(one(EvidenceKind.DERIVED, phase="rollout"), readings, unmatched=1000) == 1000
     assert SEEN.thousandths["unmatched"] == 0
+
+
+def test_what_comes_and_goes_in_a_trial_was_only_sampled() -> None:
+    trial = TrialReading(updates=4, cycles=2, env_steps=8, seconds=1.0, ended=TrialEnd.SEEN)
+    tried = replace(READINGS, trial=trial)
+    passing = row("a", Kind.ACTIVATIONS, const(1000), ("update",), evidence=EvidenceKind.MEASURED)
+    ledger = Ledger(components=(passing, *one(EvidenceKind.MEASURED, 300).components))
+    assert doubt_bytes(ledger, tried, "update")["probed"] == 1000
+    assert doubt_bytes(ledger, tried, "update")["measured"] == 300
+    assert doubt_bytes(ledger, READINGS, "update")["measured"] == 1300
 
 
 @pytest.mark.parametrize(("spread", "doubtful"), [(50, False), (51, True)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memfit.model import EvidenceKind, Kind, Ledger, Readings, phase_of
+from memfit.model import Component, EvidenceKind, Kind, Ledger, Readings, phase_of
 
 SLACK, SPREAD, UNMATCHED = "slack", "replay_spread", "unmatched"
 
@@ -81,12 +81,19 @@ def doubt_bytes(ledger: Ledger, readings: Readings, moment: str) -> dict[str, in
     found = dict.fromkeys(SURVEYED.thousandths, 0)
     for c in ledger.components:
         if c.alive_in(moment):
-            cause = SLACK if c.kind is Kind.FRAGMENTATION else c.evidence.kind
-            found[cause] += ledger.bytes_of(c)
+            found[_cause(c, tried=readings.trial is not None)] += ledger.bytes_of(c)
     found[SPREAD] = readings.growth_spread.get(moment, 0)
     if phase_of(moment) == "update":
         found[UNMATCHED] = readings.unmatched
     return {str(cause): size for cause, size in found.items()}
+
+
+def _cause(component: Component, *, tried: bool) -> str:
+    """What makes a row doubtful. What comes and goes, a trial of few updates has only sampled."""
+    if component.kind is Kind.FRAGMENTATION:
+        return SLACK
+    passing = component.kind in (Kind.ACTIVATIONS, Kind.SCRATCH, Kind.COPIES)
+    return EvidenceKind.PROBED if tried and passing else component.evidence.kind
 
 
 def in_doubt(ledger: Ledger, readings: Readings) -> bool:

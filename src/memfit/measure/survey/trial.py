@@ -27,7 +27,7 @@ _CYCLES = 2
 _RISE, _RISE_SHARE = 2**20, 0.003  # a peak that rises by less has stopped growing
 # Short cycles are watched for at least so long, and so many updates; for at most so long after
 # the second where they keep growing, as a replay that is filled does.
-_STEADY_SECONDS, _STEADY_UPDATES, _GROWING_SECONDS = 1.0, 16, 5.0
+_STEADY_SECONDS, _STEADY_UPDATES, _GROWING_SECONDS = 2.0, 16, 5.0
 
 Look = Callable[[str, bool], None]
 End = Callable[[TrialReading], object]
