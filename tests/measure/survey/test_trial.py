@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,16 @@ class Ended(Exception):
     """The trial is over."""
 
 
+MADE: list[Trial] = []
+
+
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is waited for, and no trial's thread outlives its test."""
     monkeypatch.setattr(module, "_STEADY_SECONDS", 0.0)
+    yield
+    while MADE:
+        MADE.pop().dismiss()
 
 
 def trial(found: list[TrialReading], **options: Any) -> Trial:
@@ -40,7 +47,8 @@ def trial(found: list[TrialReading], **options: Any) -> Trial:
         "started": time.perf_counter(),
         "alive": lambda: None,
     }
-    return Trial(**{**given, **options})
+    MADE.append(Trial(**{**given, **options}))
+    return MADE[-1]
 
 
 def cycle(one: Trial, env: object, work: Callable[[], object] = lambda: None) -> None:
