@@ -260,7 +260,8 @@ parser.add_argument("--num-steps", type=int, default=2)
 
     def test_the_length_is_known_by_its_name(self) -> None:
         assert length_setting({"seed": 1, "TOTAL_TIMESTEPS": 10}) == "TOTAL_TIMESTEPS"
-        assert length_setting({"steps": 1}) == ""
+        assert length_setting({"steps": 128}, seen=128) == "", "of a rollout"
+        assert length_setting({"steps": 129}, seen=128) == "steps"
 
     def test_dimensions_are_settings_or_products_of_telling_ones(self) -> None:
         array = ArraySpec(name="obs", shape=(128, 4, 512, 3), dtype="float32", itemsize=4)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from memfit.inside.local_variables import local_variables
+from memfit.inside.local_variables import is_memfits, local_variables
 
 
 def script_variables(frame: FrameType | None, script: str) -> Iterator[tuple[str, Any]]:
     """Names and values, those of the innermost function first."""
     while frame is not None:
-        yield from local_variables(frame)
+        if not is_memfits(frame):
+            yield from local_variables(frame)
         if frame.f_code.co_filename == script and frame.f_code.co_name == "<module>":
             yield from list(frame.f_globals.items())
         frame = frame.f_back

@@ -65,3 +65,11 @@ def _known() -> bool:
     known &= tuple(words[_FIRST:]) == (id(ctypes), id(frame))
     frame = None  # it would keep itself alive, and with it all callers and what they hold
     return bool(known)
+
+
+def is_memfits(frame: FrameType) -> bool:
+    """Whether a function is memfit's own: what it looks at is the run's, and has other names."""
+    module = frame.f_globals.get("__name__")
+    if type(module) is not str:
+        return False
+    return module.startswith("memfit.") and not module.startswith("memfit.systems")

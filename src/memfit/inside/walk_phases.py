@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from .array_blocks import torch_quiet  # noqa: TID252 - also loaded by path, under another name
-from .local_variables import local_variables  # noqa: TID252
+from .local_variables import is_memfits, local_variables  # noqa: TID252
 from .module_owners import PYTHON, Home, is_run_file  # noqa: TID252
 from .object_kinds import DATA, package_of, variables_of  # noqa: TID252
 from .pace import Pace  # noqa: TID252
@@ -101,7 +101,7 @@ class WholeWalk(Walk):
                 step = step.f_back
             while stack:  # the outermost first: what it lends to others is its own
                 step = stack.pop()
-                if _is_memfits(step.f_globals.get("__name__")):
+                if is_memfits(step):
                     continue
                 code = step.f_code
                 runs = is_run_file(code.co_filename)
@@ -244,13 +244,6 @@ class WholeWalk(Walk):
                 form = self.kinds[type(thing)].form
                 if form not in ("module", "class", "function") and self.seen.add(id(thing)):
                     stack.append(thing)
-
-
-def _is_memfits(module: object) -> bool:
-    """Whether a function is memfit's own: what it looks at is the run's, and has other names."""
-    if type(module) is not str:
-        return False
-    return module.startswith("memfit.") and not module.startswith("memfit.systems")
 
 
 class _Collector:

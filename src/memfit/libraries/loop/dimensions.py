@@ -18,12 +18,18 @@ _LENGTHS = (
     *("total_timesteps", "total_steps", "max_steps", "num_timesteps", "n_timesteps"),
     *("total_env_steps", "max_timesteps", "timesteps", "num_frames", "total_frames"),
 )
+# May be of a rollout too: only where the run has not gone further already.
+_MAYBE_LENGTHS = ("steps", "num_env_steps", "n_steps_total")
 
 
-def length_setting(settings: Mapping[str, int]) -> str:
-    """The setting that says after how many env steps a run ends; nothing where none does."""
+def length_setting(settings: Mapping[str, int], seen: int = 0) -> str:
+    """The setting that says after how many env steps a run ends; nothing where none does.
+
+    So many steps were `seen`.
+    """
     lower = {name.lower(): name for name in settings}
-    return next((lower[name] for name in _LENGTHS if name in lower), "")
+    likely = (name for name in _MAYBE_LENGTHS if settings.get(lower.get(name, ""), 0) > seen)
+    return next((lower[name] for name in (*_LENGTHS, *likely) if name in lower), "")
 
 
 def with_formulas(array: ArraySpec, settings: Mapping[str, int]) -> ArraySpec:

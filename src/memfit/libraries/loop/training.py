@@ -13,6 +13,7 @@ from typing import Any
 from memfit.formulas.shared_rows import BUILT, TRAINING
 from memfit.libraries.driven import version_of
 from memfit.libraries.loop.dimensions import length_setting, with_formulas
+from memfit.libraries.loop.filling import fill_rate, filled_after, steps_to_fill
 from memfit.libraries.loop.settings import settable, settings_in
 from memfit.libraries.loop.signals import Signals
 from memfit.model import ArraySpec, EvidenceKind, RunSpec, names_in
@@ -75,20 +76,21 @@ class LoopTraining(Looping):
     ) -> LoopFacts:
         every = settings_in(variables)
         settings = self._settings(every)
-        length = length_setting(every) or LENGTH
+        length = length_setting(every, trial.env_steps) or LENGTH
         rollout, update = held.get("rollout", ()), held.get("update", ())
         trained = {row.path.removesuffix(" grad") for row in update if row.path.endswith(" grad")}
         in_update = _together(update, trained, self.least)
         last = _together(rollout, trained, self.least) or in_update
         arrays: list[ArraySpec] = []
-        fills: list[_Row] = []
+        fills: list[tuple[int, int]] = []
         resident: dict[str, int] = {}
         for name, row in {**in_update, **last}.items():
             there = {p for p, rows in (("rollout", last), ("update", in_update)) if name in rows}
             phases = _phases(row.kind, there, one_look=not (rollout and update))
             array = self._array(row, phases, trial, length)
             if isinstance(array.filled, str):
-                fills.append(row)
+                rows = int(array.shape[0])
+                fills.append((rows, _filled_rows(row.held, rows)))
             arrays.append(with_formulas(array, settings))
             resident[name] = row.held.resident
         told = replace(trial, held=resident, played=self.signals.played)
@@ -143,12 +145,11 @@ class LoopTraining(Looping):
         if held.capacity > held.elements:
             each = max(1, held.bytes // held.elements)
             shape, item = (held.capacity, each), 1
-            filled = _fill(held.elements, max(1, trial.env_steps), length)
+            filled = _fill(_filled_rows(held, held.capacity), trial, length)
         elif held.resident < _FILLED * held.bytes and shape and shape[0]:
-            each = max(1, held.bytes // shape[0])
-            rows = -(-held.resident // each)
+            rows = _filled_rows(held, shape[0])
             fills = held.bytes >= _FILLS and trial.env_steps and phases != ("update",)
-            filled = _fill(rows, trial.env_steps, length) if fills and rows else rows
+            filled = _fill(rows, trial, length) if fills and rows else rows
         return ArraySpec(
             name=row.name,
             shape=shape,
@@ -162,12 +163,15 @@ class LoopTraining(Looping):
         )
 
 
-def _fill(rows: int, steps: int, length: str) -> str:
-    """How many rows are written after so many env steps, as a formula of them."""
-    if (times := round(rows / steps)) > 1:
-        return f"{length} * {times}"
-    each = round(steps / rows)
-    return f"ceil_div({length}, {each})" if each > 1 else length
+def _filled_rows(held: TrialArrays, rows: int) -> int:
+    """How many of the rows of a buffer are there, or elements of a queue."""
+    if held.capacity:
+        return held.elements
+    return -(-held.resident // max(1, held.bytes // rows))
+
+
+def _fill(rows: int, trial: TrialReading, length: str) -> str:
+    return filled_after(length, fill_rate(rows, max(1, trial.env_steps)))
 
 
 def _names(arrays: Iterable[ArraySpec]) -> list[str]:
@@ -175,15 +179,11 @@ def _names(arrays: Iterable[ArraySpec]) -> list[str]:
     return list(dict.fromkeys(name for a in arrays for n in a.shape for name in names_in(n)))
 
 
-def _until_full(rows: Iterable[_Row], trial: TrialReading) -> int:
-    """The env steps after which every buffer that fills is full."""
-    needed = [trial.env_steps]
-    for held in (row.held for row in rows):
-        if held.capacity:
-            needed.append(-(-held.capacity * trial.env_steps // held.elements))
-        elif held.resident:
-            needed.append(-(-held.bytes * trial.env_steps // held.resident))
-    return max(needed)
+def _until_full(arrays: Iterable[tuple[int, int]], trial: TrialReading) -> int:
+    """The env steps after which buffers are full, of so many rows each and so many filled."""
+    steps = max(1, trial.env_steps)
+    needed = (steps_to_fill(rows, fill_rate(filled, steps)) for rows, filled in arrays if filled)
+    return max((trial.env_steps, *needed))
 
 
 def _where(held: TrialArrays, trial: TrialReading, filled: int | str | None) -> str:

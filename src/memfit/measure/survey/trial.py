@@ -28,6 +28,7 @@ _RISE, _RISE_SHARE = 2**20, 0.003  # a peak that rises by less has stopped growi
 # Short cycles are watched for at least so long, and so many updates; for at most so long after
 # the second where they keep growing, as a replay that is filled does.
 _STEADY_SECONDS, _STEADY_UPDATES, _GROWING_SECONDS = 2.0, 16, 5.0
+_LEAST_UPDATES = 8  # blocks find their places in malloc's heap only after a few
 
 Look = Callable[[str, bool], None]
 End = Callable[[TrialReading], object]
@@ -176,7 +177,8 @@ class Trial:
             return False
         if now > (self.second or self.first) + _GROWING_SECONDS:
             return True
-        if self.updates < self.risen_updates + min(_STEADY_UPDATES, self.risen_updates):
+        steady = self.risen_updates + min(_STEADY_UPDATES, self.risen_updates)
+        if self.updates < max(_LEAST_UPDATES, steady):
             return False
         return now - self.risen > max(_STEADY_SECONDS, (now - self.first) / 2)
 
