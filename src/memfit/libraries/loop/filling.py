@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-_CLOSE = 0.05  # of a whole number: pages are filled one at a time, and a trial ends anywhere
+_CLOSE = 0.25  # of it: pages are filled one at a time, and a trial ends anywhere
 
 
 def fill_rate(rows: int, steps: int) -> Fraction:
