@@ -20,7 +20,7 @@ from memfit.libraries import library_of, likely_library
 from memfit.libraries.loop.settings import settable
 from memfit.measure.children import sandbox
 from memfit.measure.children.import_cost import ImportCost, import_cost
-from memfit.measure.children.trial_alone import trial_alone
+from memfit.measure.children.trial_alone import own_bytes, trial_alone
 from memfit.measure.kernel.proc import outside_note
 from memfit.measure.survey.rehearsal import SECONDS
 from memfit.model import (
@@ -246,16 +246,17 @@ def _ledger_of(job: Job, answer: Answer, base: Future[ImportCost]) -> Surveyed:
     # What the text of a target did not tell, its live objects do.
     known = (*library.imports, *told) == _imports(job)
     cost = base.result() if known else import_cost((*library.imports, *told))
+    own = own_bytes(answer, cost, answer.mapped)
     readings = replace(
         answer.readings,
         base=cost.bytes,
-        stopped=answer.readings.stopped - cost.own,
-        warm=answer.readings.warm - cost.own,
+        stopped=answer.readings.stopped - own,
+        warm=answer.readings.warm - own,
         trial=trial_alone(answer, cost),
         imported=_beyond(answer.imports, cost.modules),
     )
     ledger = run_ledger(spec, library.rows(spec, readings))
-    return Surveyed(job=job, spec=spec, readings=readings, ledger=ledger, own=cost.own)
+    return Surveyed(job=job, spec=spec, readings=readings, ledger=ledger, own=own)
 
 
 def _tried_again(found: Surveyed, timeout: float, base: Future[ImportCost]) -> Surveyed:

@@ -169,6 +169,7 @@ class Child:
             raise SkipTraining
         stopped = self.meter.now()
         imports = {name: dict(parts) for name, parts in self.imports.bytes.items()}
+        files, mapped = dict(self.imports.files), self.imports.mapped()
         earlier = [skipped() for skipped in self.skipped]
         held: dict[str, int] = {}
         with suppress(Exception):  # names of parts are no reason for a plan to fail
@@ -181,6 +182,8 @@ class Child:
             Answer(
                 **found,
                 imports=imports,
+                files=files,
+                mapped=mapped,
                 again=training.identity() in earlier,
                 earlier_alive=any(one is not None for one in earlier),
             )

@@ -95,7 +95,7 @@ class Answer:
     the resident bytes of components of a run that was observed; `after` is what followed learn().
     `progress` is how far a script came that did not learn.
     `imports` are the bytes that modules added, by the import that the run's own code asked for,
-    `files` all pages of mapped files when each package had been loaded.
+    `files` the pages of mapped files that each module added, `mapped` all of them at the look.
     """
 
     status: Status
@@ -107,6 +107,7 @@ class Answer:
     after: AfterReading | None = None
     imports: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     files: Mapping[str, int] = field(default_factory=dict)
+    mapped: int = 0
     again: bool = False
     earlier_alive: bool = False
     reason: str = ""

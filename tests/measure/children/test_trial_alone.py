@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memfit.measure.children.import_cost import ImportCost
-from memfit.measure.children.trial_alone import trial_alone
+from memfit.measure.children.trial_alone import own_bytes, trial_alone
 from memfit.model import Readings
 from memfit.model.job import Answer, Status
 from memfit.model.trial import TrialEnd, TrialReading
@@ -34,7 +34,7 @@ def test_memfits_own_modules_are_left_out() -> None:
 
 
 def test_so_are_pages_that_only_its_view_of_the_files_maps() -> None:
-    found = trial_alone(answer(TRIAL, numpy=50, torch=110, gymnasium=300), COST)
+    found = trial_alone(answer(TRIAL, **{"": 5}, numpy=50, torch=55, gymnasium=300), COST)
     assert found is not None
     assert found.peaks["update"] == 1000 - 30 - 10  # an eleventh of 110 pages
 
@@ -42,6 +42,11 @@ def test_so_are_pages_that_only_its_view_of_the_files_maps() -> None:
 def test_far_more_pages_are_something_else() -> None:
     found = trial_alone(answer(TRIAL, torch=200), COST)
     assert found is not None and found.peaks["update"] == 970
+
+
+def test_a_survey_has_them_too() -> None:
+    assert own_bytes(answer(None, torch=110), COST, mapped=220) == 30 + 20
+    assert own_bytes(answer(None), COST, mapped=220) == 30
 
 
 def test_a_survey_is_no_trial() -> None:
