@@ -20,7 +20,7 @@ from memfit.libraries import library_of, likely_library
 from memfit.libraries.loop.settings import settable
 from memfit.measure.children import sandbox
 from memfit.measure.children.import_cost import ImportCost, import_cost
-from memfit.measure.children.trial_alone import own_bytes, trial_alone
+from memfit.measure.children.without_memfit import own_bytes, trial_alone
 from memfit.measure.kernel.proc import outside_note
 from memfit.measure.survey.rehearsal import SECONDS
 from memfit.model import (

@@ -1,9 +1,9 @@
-"""A trial's figures are those of the script's own process."""
+"""Figures of a survey or a trial are those of the script's own process."""
 
 from __future__ import annotations
 
 from memfit.measure.children.import_cost import ImportCost
-from memfit.measure.children.trial_alone import own_bytes, trial_alone
+from memfit.measure.children.without_memfit import own_bytes, trial_alone
 from memfit.model import Readings
 from memfit.model.job import Answer, Status
 from memfit.model.trial import TrialEnd, TrialReading
