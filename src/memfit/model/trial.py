@@ -35,6 +35,15 @@ class TrialArrays:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunLength:
+    """Env steps of a whole run, and the loop that says so; not `exact` where its turns differ."""
+
+    steps: int
+    where: str
+    exact: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrialAgain:
     """Peaks by phase, and resident bytes of arrays, of a short trial with other settings."""
 
@@ -49,9 +58,9 @@ class TrialReading:
 
     `built` are its bytes where it first stepped an env or updated, `now` and `free` its bytes, and
     those that malloc held and nobody used, at the end; `files` of `now` are pages of mapped files;
-    `held` are resident bytes of the rows of its
-    arrays. The first update came after `first_update` env steps; `played` of all `env_steps` were
-    recorded ones, played back. `again` is a second trial, with other settings.
+    `held` are resident bytes of the rows of its arrays. The first update came after `first_update`
+    env steps; `played` of all `env_steps` were recorded ones, played back. `run` is when the run
+    ends, where its loops say so. `again` is a second trial, with other settings.
     """
 
     updates: int
@@ -67,6 +76,7 @@ class TrialReading:
     free: int = 0
     files: int = 0
     held: Mapping[str, int] = field(default_factory=dict)
+    run: RunLength | None = None
     again: TrialAgain | None = None
 
 

@@ -76,7 +76,7 @@ class Trial:
         self.first = self.second = 0.0  # when the first update, and the second cycle, were done
         self.high = self.risen_updates = 0
         self.asked = self.told = 0.0
-        self.first_update = 0
+        self.first_update = self.at_once = 0
         self.looked = False
         self.learned_from: set[int] = set()  # the envs that were stepped before the first update
         quiet_thread(self._watch, "memfit trial")
@@ -89,6 +89,7 @@ class Trial:
             if self.over:
                 return
             self.env_steps += steps
+            self.at_once = steps
             if not self.updates:
                 self.learned_from.add(id(env))
             phase = "rollout" if id(env) in self.learned_from else "evaluate"
