@@ -11,7 +11,8 @@ from memfit.model import ArraySpec, EvidenceKind
 from memfit.model.trial import TrialReading
 
 LENGTH = "env_steps"  # the knob of a run's length that no setting of its own says
-_NEAR = 0.05  # whole cycles may end a little before what a setting says
+# Whole cycles may end a little before what a setting says, and evaluations step envs too.
+_NEAR, _SAID = 0.05, 0.25  # more where the loop itself names the setting
 _TOLD_ALONE = 16  # smaller numbers are the same by chance, unless the name says more
 # Names that say so where two settings have the same value, the more telling first.
 _TELLING = (
@@ -35,8 +36,11 @@ def length_setting(settings: Mapping[str, int], trial: TrialReading) -> str:
     named = [name for name in settings if _LENGTH_WORDS.fullmatch(name.lower())]
     if trial.run is not None:
         end = trial.run.steps
-        near = [name for name in named if 0 <= settings[name] - end <= _NEAR * end]
-        return min(near, key=lambda name: settings[name], default="")
+        words = set(re.findall(r"\w+", trial.run.where))
+        near = [
+            n for n in named if abs(settings[n] - end) <= (_SAID if n in words else _NEAR) * end
+        ]
+        return min(near, key=lambda name: abs(settings[name] - end), default="")
     further = [name for name in named if settings[name] > trial.env_steps]
     return max(further, key=lambda name: (_is_sure(name), settings[name]), default="")
 
