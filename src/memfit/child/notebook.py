@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from memfit.libraries.loop.constants import with_values
+from memfit.libraries.loop.main_code import main_code
 
 _MAGIC = ("%", "!", "?")
 
@@ -26,8 +26,7 @@ def run_notebook(path: Path, knobs: Mapping[str, int]) -> None:
     for number, text in cells_of(path):
         name = f"{path} (cell {number})"
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-        code = with_values(text, name, knobs) if knobs else compile(text, name, "exec")
-        exec(code, vars(main))
+        exec(main_code(text, name, knobs), vars(main))
 
 
 def cells_of(path: Path) -> Iterator[tuple[int, str]]:

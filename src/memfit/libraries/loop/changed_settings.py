@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib.machinery
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from memfit.libraries.loop.constants import with_values
@@ -43,12 +41,3 @@ def change_own_files(own: OwnFiles, knobs: Mapping[str, int]) -> None:
         return with_values(Path(path).read_bytes(), path, knobs)
 
     loader.get_code = get_code
-
-
-def run_changed(path: str, knobs: Mapping[str, int]) -> None:
-    """Run a script as the main module, with other values of its settings."""
-    code = with_values(Path(path).read_bytes(), path, knobs)
-    main = ModuleType("__main__")
-    main.__file__ = path
-    sys.modules["__main__"] = main
-    exec(code, vars(main))
