@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from memfit.model import Component, Readings, RunSpec
 from memfit.model.job import Job, Look, TargetKind
 from memfit.model.training import ModuleHook, Stop
 
+_LEARNS = re.compile(rb"\b(backward|grad|value_and_grad|partial_fit)\(")
 _PROGRAMS = (TargetKind.SCRIPT, TargetKind.MODULE, TargetKind.NOTEBOOK)
 
 
@@ -36,6 +38,8 @@ class Loop:
         training = LoopTraining(signals, text, **({"least": 0} if job.short else {}))
         tried = job.look is Look.SURVEY and not job.skip
         signals.start(lambda: stop(training), play_back=tried and not job.real_env)
+        if text is not None and text.is_file() and _LEARNS.search(text.read_bytes()):
+            signals.awaits()
         yield signals.hooks()
 
     def owns(self, made: Any) -> bool:

@@ -1,7 +1,8 @@
 """Notices what any training loop does: envs that are stepped, optimizers, checkpoints.
 
 An env is any object whose class has `step` and `reset`, of Gymnasium or not; the outermost of those
-that call each other counts. All of torch's optimizers have hooks of their own.
+that call each other counts. All of torch's optimizers have hooks of their own. Where a script has
+made none, each backward pass, gradient of JAX or `fit` of an estimator is an update.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from memfit.libraries.loop.jax_calls import JaxCalls
 from memfit.libraries.loop.playback import Playback
 from memfit.model.training import LoopListener, ModuleHook
 
@@ -30,6 +32,9 @@ class Signals:
         self.depth = 0
         self.updates = 0
         self.played = 0  # env steps
+        self.optimizers = 0
+        self.awaited = False
+        self.fitting = 0
 
     def start(self, begun: Callable[[], None], *, play_back: bool) -> None:
         """Notice from now on; `begun` is called when a loop does something for the first time."""
@@ -49,6 +54,8 @@ class Signals:
         return {
             "builtins": self._watch_classes,
             "torch.optim.optimizer": self._watch_optimizers,
+            "torch.autograd": self._watch_gradients,
+            **JaxCalls(self).hooks(),
             **saves,
         }
 
@@ -60,6 +67,7 @@ class Signals:
             made = build(*args, **kwargs)
             if isinstance(made, type):
                 self.watch_env(made)
+                self.watch_estimator(made)
             return made
 
         builtins.__build_class__ = build_class  # type: ignore[attr-defined]
@@ -76,7 +84,37 @@ class Signals:
         if type(own.get("reset")) is FunctionType:
             cls.reset = _Reset(self, own["reset"])  # type: ignore[attr-defined]
 
+    def watch_estimator(self, cls: type) -> None:
+        """Watch a class, if it is one of estimators as scikit-learn has them."""
+        for name in ("partial_fit", "fit"):
+            own = vars(cls).get(name)
+            if type(own) is FunctionType and hasattr(cls, "predict") and hasattr(cls, "get_params"):
+                setattr(cls, name, _Fit(self, own))
+
+    def _watch_gradients(self, module: ModuleType) -> None:
+        for name in ("backward", "grad"):
+            setattr(module, name, self._differentiating(getattr(module, name)))
+
+    def _differentiating(self, gradients: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(gradients)
+        def differentiate(*args: Any, **kwargs: Any) -> Any:
+            found = gradients(*args, **kwargs)
+            if os.getpid() == self.pid and not self.optimizers:
+                self.updated()
+            return found
+
+        return differentiate
+
     def _watch_optimizers(self, module: ModuleType) -> None:
+        build = module.Optimizer.__init__
+
+        @functools.wraps(build)
+        def built(*args: Any, **kwargs: Any) -> None:
+            self.optimizers += 1
+            build(*args, **kwargs)
+
+        module.Optimizer.__init__ = built
+
         def updated(optimizer: Any, args: Any, kwargs: Any) -> None:
             if os.getpid() == self.pid:
                 self.updated()
@@ -104,8 +142,8 @@ class Signals:
 
     # -- what happens ------------------------------------------------------------------------------
 
-    def updated(self) -> None:
-        """An optimizer has made a step."""
+    def updated(self, running: Callable[[], bool] | None = None) -> None:
+        """An optimizer has made a step, or something else has learned, and may be `running`."""
         self.updates += 1
         self._begin()
         if self.playback is not None:
@@ -114,12 +152,35 @@ class Signals:
             self.playback = None
         if self.listener is not None:
             self.listener.updated()
+            if running is not None:
+                self.listener.works_on(running)
 
     def stepped(self, env: Any) -> None:
         """The outermost env was stepped."""
         self._begin()
         if self.listener is not None:
             self.listener.stepped(env, envs_of(env))
+            self._goes_on()
+
+    def called(self) -> None:
+        """A compiled function of JAX that learns nothing was called."""
+        self._begin()
+        self._goes_on()
+
+    def compiled(self) -> None:
+        """A program of JAX has been compiled."""
+        if self.listener is not None:
+            self.listener.compiled()
+
+    def awaits(self) -> None:
+        """The script has what learns, and has not begun to."""
+        self.awaited = True
+
+    def _goes_on(self) -> None:
+        """Tell where nothing is known that could update."""
+        known = self.updates or self.optimizers or self.awaited
+        if self.listener is not None and not known:
+            self.listener.goes_on()
 
     def _begin(self) -> None:
         begun, self.begun = self.begun, None
@@ -134,7 +195,7 @@ def envs_of(env: Any) -> int:
 
 
 class _Watched:
-    """A method of an env's class, that tells of its calls.
+    """A method of an env's class, or an estimator's, that tells of its calls.
 
     Pickled with its class, it is the method itself: a worker gets nothing of memfit's.
     """
@@ -172,6 +233,18 @@ class _Step(_Watched):
         if signals.updates == updates:  # what updates by itself is an agent, no env
             signals.stepped(env)
         return result
+
+
+class _Fit(_Watched):
+    def __call__(self, env: Any, *args: Any, **kwargs: Any) -> Any:
+        signals = self.signals
+        signals.fitting += 1
+        try:
+            return self.own(env, *args, **kwargs)
+        finally:
+            signals.fitting -= 1
+            if not signals.fitting and os.getpid() == signals.pid:
+                signals.updated()
 
 
 class _Reset(_Watched):
