@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import importlib
 import inspect
 import pickle
 from collections.abc import Callable, Iterator
@@ -19,12 +20,12 @@ import torch
 
 from memfit.libraries import library_of
 from memfit.libraries.loop.dimensions import length_setting, with_formulas
+from memfit.libraries.loop.main_code import WATCHED, main_code
 from memfit.libraries.loop.playback import Playback
 from memfit.libraries.loop.settings import (
     settable,
     settings_in,
     with_argument_values,
-    with_constants,
 )
 from memfit.libraries.loop.signals import Signals
 from memfit.libraries.loop.training import LoopTraining
@@ -67,14 +68,15 @@ class Heard:
 
 @pytest.fixture
 def signals() -> Iterator[Signals]:
-    """Signals that notice classes which are made from now on."""
-    build = builtins.__build_class__
+    """Signals that notice classes of modules that are imported from now on."""
+    load = importlib._bootstrap._load_unlocked  # type: ignore[attr-defined]
     found = Signals()
     found.hooks()["builtins"](builtins)
     found.start(lambda: None, play_back=False)
     found.listener = Heard()
     yield found
-    builtins.__build_class__ = build
+    importlib._bootstrap._load_unlocked = load  # type: ignore[attr-defined]
+    delattr(builtins, WATCHED)
 
 
 def heard(signals: Signals) -> list[str]:
@@ -84,6 +86,7 @@ def heard(signals: Signals) -> list[str]:
 
 class TestSignals:
     def test_the_outermost_env_counts_and_a_vector_of_them_by_all(self, signals: Signals) -> None:
+        @signals.watched
         class Inner:
             def reset(self) -> int:
                 return 0
@@ -91,6 +94,7 @@ class TestSignals:
             def step(self, action: int) -> int:
                 return action + 1
 
+        @signals.watched
         class Outer:
             num_envs = 3
             inner = Inner()
@@ -106,6 +110,7 @@ class TestSignals:
         assert heard(signals) == ["Outer 3", "Inner 1"]
 
     def test_what_updates_by_itself_is_no_env(self, signals: Signals) -> None:
+        @signals.watched
         class Agent:
             def reset(self) -> None:
                 return
@@ -117,6 +122,7 @@ class TestSignals:
         assert heard(signals) == ["update"]
 
     def test_optimizers_and_schedulers_are_no_envs(self, signals: Signals) -> None:
+        @signals.watched
         class Optimizer:
             def zero_grad(self) -> None:
                 return
@@ -127,6 +133,7 @@ class TestSignals:
             def step(self) -> None:
                 return
 
+        @signals.watched
         class Scheduler:
             def step(self) -> None:
                 return
@@ -134,6 +141,59 @@ class TestSignals:
         Optimizer().step()
         Scheduler().step()
         assert heard(signals) == []
+
+    def test_classes_of_imports_are_watched_and_those_of_functions_at_the_first_update(
+        self, signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "some_envs.py").write_text(ENVS)
+        monkeypatch.syspath_prepend(tmp_path)
+        module: Any = importlib.import_module("some_envs")
+        local = module.made_in_a_function()
+        local().step(1)
+        assert heard(signals) == []
+        signals.updated()
+        local().step(1)
+        module.Robots().step(1)
+        assert heard(signals) == ["update", "Local 1", "Robots 6"]
+
+    def test_batches_of_a_collector_count_where_no_env_is_stepped_here(
+        self, signals: Signals
+    ) -> None:
+        @signals.watched
+        class Collector:
+            requested_frames_per_batch = 20
+
+            def update_policy_weights_(self) -> None:
+                return
+
+            def iterator(self) -> Iterator[int]:
+                yield 1
+                signals.stepped(self, 7)
+                yield 2
+
+        assert list(Collector().iterator()) == [1, 2]
+        assert heard(signals) == ["Collector 20", "Collector 7"]
+
+    def test_a_network_counts_only_with_the_spaces_of_an_env(self, signals: Signals) -> None:
+        @signals.watched
+        class Agent(torch.nn.Module):
+            def reset(self) -> None:
+                return
+
+            def step(self, seen: int) -> None:
+                return
+
+        @signals.watched
+        class TorchEnv(Agent):
+            action_spec = None
+            batch_size = torch.Size([2, 3])
+
+            def step(self, seen: int) -> None:
+                return
+
+        Agent().step(1)
+        TorchEnv().step(1)
+        assert heard(signals) == ["TorchEnv 6"]
 
     def test_begun_is_told_once_and_nothing_after_the_end(self, signals: Signals) -> None:
         begun: list[int] = []
@@ -146,6 +206,7 @@ class TestSignals:
         assert isinstance(listener, Heard) and len(listener.words) == 2
 
     def test_a_worker_gets_the_methods_themselves(self, signals: Signals) -> None:
+        @signals.watched
         class Env:
             def reset(self) -> int:
                 return 0
@@ -174,6 +235,19 @@ class TestSignals:
         assert heard(found) == ["update"]
 
 
+ENVS = """
+class Robots:
+    env_num = 6
+    def get_observations(self): ...
+    def step(self, action): ...
+def made_in_a_function():
+    class Local:
+        def reset(self): ...
+        def step(self, action): ...
+    return Local
+"""
+
+
 class SlowEnv:
     action_space = object()
 
@@ -191,9 +265,9 @@ class TestPlayback:
     ) -> None:
         monkeypatch.setattr("memfit.libraries.loop.playback._WORTH_SECONDS", 0.0)
         env, playback = SlowEnv(), Playback()
-        playback.step(env, env.real)
+        playback.step(env, 1, env.real)
         playback.reset(env, lambda: (np.zeros(4), {}))
-        results = [playback.step(env, env.real) for _ in range(400)]
+        results = [playback.step(env, 1, env.real) for _ in range(400)]
         assert env.steps == 256 and playback.played == 145
         assert results[-1][0] is not results[300][0]
         first, again = results[-1][0], results[-1 - (256 - 64)]
@@ -204,18 +278,38 @@ class TestPlayback:
         env, playback = SlowEnv(), Playback()
         playback.reset(env, lambda: 0)
         for _ in range(400):
-            playback.step(env, lambda: (0, 0.0, False, {}))
+            playback.step(env, 1, lambda: (0, 0.0, False, {}))
         assert playback.played == 0
+
+    def test_what_stands_in_another_is_not_and_in_a_network_is(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("memfit.libraries.loop.playback._WORTH_SECONDS", 0.0)
+
+        class Network(SlowEnv):
+            zero_grad = None
+
+        inner, playback = SlowEnv(), Playback()
+        outer = SlowEnv()
+        playback.reset(outer, lambda: playback.reset(inner, lambda: (0, {})))
+        for _ in range(300):
+            playback.step(outer, 2, lambda: playback.step(inner, 1, inner.real))
+        assert inner.steps == 256 and playback.played == 88
+        network, playback = Network(), Playback()
+        playback.reset(network, lambda: playback.reset(inner, lambda: (0, {})))
+        for _ in range(300):
+            playback.step(network, 2, lambda: playback.step(inner, 1, inner.real))
+        assert playback.played == 44
 
     def test_the_env_itself_goes_on_at_the_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("memfit.libraries.loop.playback._WORTH_SECONDS", 0.0)
         env, playback = SlowEnv(), Playback()
         playback.reset(env, lambda: 0)
         for _ in range(300):
-            playback.step(env, env.real)
+            playback.step(env, 1, env.real)
         playback.end()
         before = env.steps
-        playback.step(env, env.real)
+        playback.step(env, 1, env.real)
         assert env.steps == before + 1
 
 
@@ -264,7 +358,7 @@ parser.add_argument("--num-steps", type=int, default=2)
 
     def test_constants_fields_and_entries_get_other_values(self) -> None:
         main: dict[str, Any] = {}
-        exec(with_constants(self.TEXT, "x", {"SIZE": 5, "num_envs": 9, "width": 17}), main)
+        exec(main_code(self.TEXT, "x", {"SIZE": 5, "num_envs": 9, "width": 17}), main)
         assert (main["SIZE"], main["Args"].num_envs, main["config"]["width"]) == (5, 9, 17)
         assert main["Args"].batch_size == 0
 

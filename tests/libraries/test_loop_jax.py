@@ -145,6 +145,6 @@ class TestWithoutAnOptimizer:
             def fit(self) -> str:
                 return self.partial_fit()
 
-        signals.watch_estimator(Estimator)
+        signals.watched(Estimator)
         assert Estimator().fit() == "fitted"
         assert signals.updates == 1

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from memfit.libraries.loop.main_code import main_code
+
 _MAGIC = ("%", "!", "?")
 
 
@@ -21,7 +23,7 @@ def run_notebook(path: Path) -> None:
     for number, text in cells_of(path):
         name = f"{path} (cell {number})"
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-        exec(compile(text, name, "exec"), vars(main))
+        exec(main_code(text, name), vars(main))
 
 
 def cells_of(path: Path) -> Iterator[tuple[int, str]]:

@@ -28,7 +28,8 @@ from memfit.child.renaming import rename_as_without_overlay
 from memfit.errors import SpecError, Unsupported
 from memfit.formulas.array_bytes import scaled
 from memfit.libraries import all_libraries, library_of
-from memfit.libraries.loop.settings import run_changed, with_argument_values
+from memfit.libraries.loop.main_code import main_spec, run_main
+from memfit.libraries.loop.settings import with_argument_values
 from memfit.measure.children.way import Way
 from memfit.measure.kernel.proc import PeakMeter
 from memfit.measure.survey.beside_training import with_beside
@@ -115,16 +116,19 @@ class Child:
         sys.path.insert(0, str(Path(path).resolve().parent))
         if self.job.rewrite:
             sys.argv[1:] = with_argument_values(self.job.args, self.job.knobs)
-            run_changed(os.path.abspath(path), self.job.knobs)  # noqa: PTH100 - as above
-            return
-        runpy.run_path(os.path.abspath(path), run_name="__main__")  # noqa: PTH100 - as Python does
+        knobs = self.job.knobs if self.job.rewrite else {}
+        run_main(os.path.abspath(path), knobs)  # noqa: PTH100 - as Python does
 
     def _run_module(self) -> None:
         sys.argv = [self.job.target, *self.job.args]
         sys.path.insert(0, str(Path.cwd()))
         found = module_file(self.job.target, sys.path)
         self.script = self.after.script = self.loop.script = str(found or self.job.target)
-        runpy.run_module(self.job.target, run_name="__main__", alter_sys=True)
+        if found is None or found.suffix != ".py":
+            runpy.run_module(self.job.target, run_name="__main__", alter_sys=True)
+            return
+        sys.argv[0] = str(found)
+        run_main(str(found), spec=main_spec(self.job.target))
 
     def _run_factory(self) -> None:
         module_name, _, name = self.job.target.partition(":")

@@ -9,11 +9,8 @@ from __future__ import annotations
 import argparse
 import ast
 import functools
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 _DICTS = ("config", "cfg", "args", "hparams", "hyperparameters", "params", "settings")
@@ -95,9 +92,8 @@ def change_argparse(knobs: Mapping[str, int]) -> None:
     argparse.ArgumentParser.parse_known_args = parsed  # type: ignore[method-assign]
 
 
-def with_constants(text: bytes, path: str, knobs: Mapping[str, int]) -> Any:
-    """A script's code with other values of its constants, and of its classes' fields."""
-    tree = ast.parse(text, path)
+def set_constants(tree: ast.AST, knobs: Mapping[str, int]) -> None:
+    """Give a script's constants, and its classes' fields, other values."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef):
             for statement in node.body:
@@ -106,7 +102,6 @@ def with_constants(text: bytes, path: str, knobs: Mapping[str, int]) -> Any:
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
                     _set(value, str(key.value), knobs)
-    return compile(ast.fix_missing_locations(tree), path, "exec")
 
 
 def _change(statement: ast.stmt, knobs: Mapping[str, int]) -> None:
@@ -119,16 +114,6 @@ def _change(statement: ast.stmt, knobs: Mapping[str, int]) -> None:
 def _set(value: ast.Constant, name: str, knobs: Mapping[str, int]) -> None:
     if name in knobs and type(value.value) is int:
         value.value = knobs[name]
-
-
-def run_changed(path: str, knobs: Mapping[str, int]) -> None:
-    """Run a script as the main module, with other values of its settings."""
-    change_argparse(knobs)
-    code = with_constants(Path(path).read_bytes(), path, knobs)
-    main = ModuleType("__main__")
-    main.__file__ = path
-    sys.modules["__main__"] = main
-    exec(code, vars(main))
 
 
 def settable(text: bytes) -> set[str]:
