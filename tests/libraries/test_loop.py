@@ -7,7 +7,7 @@ import builtins
 import importlib
 import inspect
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
@@ -39,12 +39,22 @@ class Heard:
 
     def __init__(self) -> None:
         self.words: list[str] = []
+        self.bare = 0
 
     def stepped(self, env: object, steps: int) -> None:
         self.words.append(f"{type(env).__name__} {steps}")
 
     def updated(self) -> None:
         self.words.append("update")
+
+    def works_on(self, running: Callable[[], bool]) -> None:
+        self.words.append("whole")
+
+    def compiled(self) -> None:
+        self.words.append("compiled")
+
+    def goes_on(self) -> None:
+        self.bare += 1
 
     def saving(self) -> None:
         self.words.append("saving")
@@ -211,8 +221,13 @@ class TestSignals:
         found.start(lambda: None, play_back=False)
         found.listener = Heard()
         registered: list[Any] = []
-        module: Any = argparse.Namespace(register_optimizer_step_post_hook=registered.append)
+        kind = type("Optimizer", (), {})
+        module: Any = argparse.Namespace(
+            register_optimizer_step_post_hook=registered.append, Optimizer=kind
+        )
         found.hooks()["torch.optim.optimizer"](module)
+        kind()
+        assert found.optimizers == 1
         registered[0](torch.optim.SGD([torch.zeros(1)]), (), {})
         assert heard(found) == ["update"]
 

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from memfit.child.loop_arrays import looked_at_here, looked_at_in_a_fork
+from memfit.child.outer_loop import OuterLoop, in_a_loop
 from memfit.child.script_variables import script_variables
 from memfit.libraries import all_libraries
 from memfit.libraries.loop.bounds import loops_of
@@ -39,6 +40,15 @@ class _NeverLearned(LoopListener):
 
     def updated(self) -> None:
         self.tell(Answer(status=Status.NEVER_LEARNED))
+
+    def works_on(self, running: Callable[[], bool]) -> None:
+        return
+
+    def compiled(self) -> None:
+        return
+
+    def goes_on(self) -> None:
+        return
 
     def saving(self) -> None:
         return
@@ -76,6 +86,8 @@ class LoopTrial:
             look=self._look,
             end=self._end,
             owned=self._is_owned,
+            turned=OuterLoop().turned,
+            in_a_loop=in_a_loop,
             memory=self.job.trial_bytes or _ROOM,
             seconds=self.job.trial_seconds,
             started=self.started,
@@ -93,8 +105,8 @@ class LoopTrial:
             self.training.dismiss()
 
     def ended(self) -> Answer | None:
-        """Tell what was seen of a script that has ended; nothing where it did not update."""
-        if self.trial is not None and self.trial.updates and not self.trial.over:
+        """Tell what was seen of a script that has ended; nothing where it trained nothing."""
+        if self.trial is not None and self.trial.trains and not self.trial.over:
             if self.main is not None:
                 sys.modules["__main__"] = self.main
             self.trial.ended()

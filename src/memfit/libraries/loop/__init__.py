@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from memfit.libraries.loop.setting_sources import SettingSources
 from memfit.libraries.loop.signals import Signals
 from memfit.libraries.loop.training import NAME, LoopTraining
 from memfit.model import Component, Readings, RunSpec
-from memfit.model.job import PROGRAMS, Job, Look
+from memfit.model.job import PROGRAMS, Job, Look, TargetKind
 from memfit.model.training import ModuleHook, Stop
+
+_LEARNS = re.compile(rb"\b(backward|grad|value_and_grad|partial_fit)\(")
 
 
 class Loop:
@@ -36,6 +39,9 @@ class Loop:
         training = LoopTraining(signals, OwnFiles(job), sources, **least)
         tried = job.look is Look.SURVEY and not job.skip
         signals.start(lambda: stop(training), play_back=tried and not job.real_env)
+        text = Path(job.target) if job.kind is TargetKind.SCRIPT else None
+        if text is not None and text.is_file() and _LEARNS.search(text.read_bytes()):
+            signals.awaits()
         yield signals.hooks()
         yield sources.hooks()
 

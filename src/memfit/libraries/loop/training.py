@@ -22,7 +22,7 @@ from memfit.model import ArraySpec, EvidenceKind, RunSpec, names_in
 from memfit.model.training import LoopFacts, Looping, LoopListener
 from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
 
-NAME = "loop"
+NAME, JAX = "loop", "jax"
 _LEAST = 16 * 1024  # smaller arrays have a row together
 _FILLED = 0.97  # an array of which more is resident is there in full
 _FILLS = 2**20  # a buffer that is worth to be told how it fills
@@ -54,9 +54,11 @@ class LoopTraining(Looping):
         self.least = least
 
     def facts(self) -> RunSpec:
+        in_jax = JAX in sys.modules and not self.signals.optimizers
+        packages = [name for name in (JAX if in_jax else "torch",) if name in sys.modules]
         return RunSpec(
-            library=NAME,
-            version="",
+            library=JAX if in_jax else NAME,
+            version=" ".join(f"{name} {version_of(name)}" for name in packages),
             algorithm="training loop",
             policy="",
             knobs={},
@@ -106,7 +108,6 @@ class LoopTraining(Looping):
             knobs[length] = trial.run.steps if trial.run else _until_full(fills, trial)
         spec = replace(
             self.facts(),
-            version=f"torch {version_of('torch')}" if "torch" in sys.modules else "",
             knobs=knobs,
             settings=settings,
             arrays=tuple(arrays),
@@ -157,7 +158,18 @@ class LoopTraining(Looping):
 
 def _unseen(trial: TrialReading, texts: Iterable[str]) -> Iterator[str]:
     """What the script may do later that the trial has not seen."""
-    if not trial.env_steps:
+    if not trial.updates:
+        yield (
+            f"no step of an optimizer, no gradient and no fit() was seen in {trial.env_steps:,}"
+            f" env steps and {trial.cycles:,} turns of the script's loop: the plan is what "
+            "these took"
+        )
+    elif trial.whole:
+        yield (
+            "the training is one compiled program, which was ended when its memory had stopped "
+            "growing: what the script does after it is not in this plan"
+        )
+    elif not trial.env_steps:
         yield (
             "no env was stepped before enough updates were seen: where the script goes on to "
             "something else after these, that is not in this plan"
@@ -194,7 +206,7 @@ def _until_full(arrays: Iterable[tuple[int, int]], trial: TrialReading) -> int:
 
 def _where(held: TrialArrays, trial: TrialReading, filled: int | str | None) -> str:
     size = f"{held.count:,} arrays" if held.count != 1 else f"{held.dtype} {held.shape}"
-    said = f"held by the run's variables in a trial of {trial.updates:,} updates: {size}"
+    said = f"held by the run's variables in a trial of {trial.length}: {size}"
     if isinstance(filled, str) and held.capacity:
         said += f" in a queue of {held.elements:,} of at most {held.capacity:,}"
     elif isinstance(filled, str):
