@@ -40,7 +40,8 @@ def with_second(
     assert readings.trial is not None and second.trial is not None
     seen = {array.name: array for array in again.arrays}
     changed = {name: again.settings.get(name, value) for name, value in spec.knobs.items()}
-    arrays = tuple(_judged(a, seen.get(a.name), spec.knobs, changed) for a in spec.arrays)
+    there = {**changed, **again.knobs}
+    arrays = tuple(_judged(a, seen.get(a.name), spec.knobs, there) for a in spec.arrays)
     told = TrialAgain(
         knobs=changed,
         peaks=dict(second.trial.peaks),
