@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import importlib
 import inspect
 import pickle
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -19,19 +20,16 @@ import torch
 
 from memfit.libraries import library_of
 from memfit.libraries.loop.dimensions import length_setting, with_formulas
+from memfit.libraries.loop.main_code import WATCHED
+from memfit.libraries.loop.own_files import OwnFiles
 from memfit.libraries.loop.playback import Playback
-from memfit.libraries.loop.settings import (
-    settable,
-    settings_in,
-    with_argument_values,
-    with_constants,
-)
+from memfit.libraries.loop.setting_sources import SettingSources
 from memfit.libraries.loop.signals import Signals
 from memfit.libraries.loop.training import LoopTraining
 from memfit.model import ArraySpec, EvidenceKind
 from memfit.model.job import Job, Look, TargetKind
 from memfit.model.training import Looping
-from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
+from memfit.model.trial import RunLength, TrialArrays, TrialEnd, TrialReading
 
 TRIAL = TrialReading(updates=10, cycles=2, env_steps=100, seconds=1.0, ended=TrialEnd.SEEN)
 
@@ -41,12 +39,22 @@ class Heard:
 
     def __init__(self) -> None:
         self.words: list[str] = []
+        self.bare = 0
 
     def stepped(self, env: object, steps: int) -> None:
         self.words.append(f"{type(env).__name__} {steps}")
 
     def updated(self) -> None:
         self.words.append("update")
+
+    def works_on(self, running: Callable[[], bool]) -> None:
+        self.words.append("whole")
+
+    def compiled(self) -> None:
+        self.words.append("compiled")
+
+    def goes_on(self) -> None:
+        self.bare += 1
 
     def saving(self) -> None:
         self.words.append("saving")
@@ -57,14 +65,15 @@ class Heard:
 
 @pytest.fixture
 def signals() -> Iterator[Signals]:
-    """Signals that notice classes which are made from now on."""
-    build = builtins.__build_class__
+    """Signals that notice classes of modules that are imported from now on."""
+    load = importlib._bootstrap._load_unlocked  # type: ignore[attr-defined]
     found = Signals()
     found.hooks()["builtins"](builtins)
     found.start(lambda: None, play_back=False)
     found.listener = Heard()
     yield found
-    builtins.__build_class__ = build
+    importlib._bootstrap._load_unlocked = load  # type: ignore[attr-defined]
+    delattr(builtins, WATCHED)
 
 
 def heard(signals: Signals) -> list[str]:
@@ -74,6 +83,7 @@ def heard(signals: Signals) -> list[str]:
 
 class TestSignals:
     def test_the_outermost_env_counts_and_a_vector_of_them_by_all(self, signals: Signals) -> None:
+        @signals.watched
         class Inner:
             def reset(self) -> int:
                 return 0
@@ -81,6 +91,7 @@ class TestSignals:
             def step(self, action: int) -> int:
                 return action + 1
 
+        @signals.watched
         class Outer:
             num_envs = 3
             inner = Inner()
@@ -96,6 +107,7 @@ class TestSignals:
         assert heard(signals) == ["Outer 3", "Inner 1"]
 
     def test_what_updates_by_itself_is_no_env(self, signals: Signals) -> None:
+        @signals.watched
         class Agent:
             def reset(self) -> None:
                 return
@@ -107,6 +119,7 @@ class TestSignals:
         assert heard(signals) == ["update"]
 
     def test_optimizers_and_schedulers_are_no_envs(self, signals: Signals) -> None:
+        @signals.watched
         class Optimizer:
             def zero_grad(self) -> None:
                 return
@@ -117,6 +130,7 @@ class TestSignals:
             def step(self) -> None:
                 return
 
+        @signals.watched
         class Scheduler:
             def step(self) -> None:
                 return
@@ -124,6 +138,59 @@ class TestSignals:
         Optimizer().step()
         Scheduler().step()
         assert heard(signals) == []
+
+    def test_classes_of_imports_are_watched_and_those_of_functions_at_the_first_update(
+        self, signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "some_envs.py").write_text(ENVS)
+        monkeypatch.syspath_prepend(tmp_path)
+        module: Any = importlib.import_module("some_envs")
+        local = module.made_in_a_function()
+        local().step(1)
+        assert heard(signals) == []
+        signals.updated()
+        local().step(1)
+        module.Robots().step(1)
+        assert heard(signals) == ["update", "Local 1", "Robots 6"]
+
+    def test_batches_of_a_collector_count_where_no_env_is_stepped_here(
+        self, signals: Signals
+    ) -> None:
+        @signals.watched
+        class Collector:
+            requested_frames_per_batch = 20
+
+            def update_policy_weights_(self) -> None:
+                return
+
+            def iterator(self) -> Iterator[int]:
+                yield 1
+                signals.stepped(self, 7)
+                yield 2
+
+        assert list(Collector().iterator()) == [1, 2]
+        assert heard(signals) == ["Collector 20", "Collector 7"]
+
+    def test_a_network_counts_only_with_the_spaces_of_an_env(self, signals: Signals) -> None:
+        @signals.watched
+        class Agent(torch.nn.Module):
+            def reset(self) -> None:
+                return
+
+            def step(self, seen: int) -> None:
+                return
+
+        @signals.watched
+        class TorchEnv(Agent):
+            action_spec = None
+            batch_size = torch.Size([2, 3])
+
+            def step(self, seen: int) -> None:
+                return
+
+        Agent().step(1)
+        TorchEnv().step(1)
+        assert heard(signals) == ["TorchEnv 6"]
 
     def test_begun_is_told_once_and_nothing_after_the_end(self, signals: Signals) -> None:
         begun: list[int] = []
@@ -136,6 +203,7 @@ class TestSignals:
         assert isinstance(listener, Heard) and len(listener.words) == 2
 
     def test_a_worker_gets_the_methods_themselves(self, signals: Signals) -> None:
+        @signals.watched
         class Env:
             def reset(self) -> int:
                 return 0
@@ -153,10 +221,28 @@ class TestSignals:
         found.start(lambda: None, play_back=False)
         found.listener = Heard()
         registered: list[Any] = []
-        module: Any = argparse.Namespace(register_optimizer_step_post_hook=registered.append)
+        kind = type("Optimizer", (), {})
+        module: Any = argparse.Namespace(
+            register_optimizer_step_post_hook=registered.append, Optimizer=kind
+        )
         found.hooks()["torch.optim.optimizer"](module)
+        kind()
+        assert found.optimizers == 1
         registered[0](torch.optim.SGD([torch.zeros(1)]), (), {})
         assert heard(found) == ["update"]
+
+
+ENVS = """
+class Robots:
+    env_num = 6
+    def get_observations(self): ...
+    def step(self, action): ...
+def made_in_a_function():
+    class Local:
+        def reset(self): ...
+        def step(self, action): ...
+    return Local
+"""
 
 
 class SlowEnv:
@@ -176,9 +262,9 @@ class TestPlayback:
     ) -> None:
         monkeypatch.setattr("memfit.libraries.loop.playback._WORTH_SECONDS", 0.0)
         env, playback = SlowEnv(), Playback()
-        playback.step(env, env.real)
+        playback.step(env, 1, env.real)
         playback.reset(env, lambda: (np.zeros(4), {}))
-        results = [playback.step(env, env.real) for _ in range(400)]
+        results = [playback.step(env, 1, env.real) for _ in range(400)]
         assert env.steps == 256 and playback.played == 145
         assert results[-1][0] is not results[300][0]
         first, again = results[-1][0], results[-1 - (256 - 64)]
@@ -189,79 +275,52 @@ class TestPlayback:
         env, playback = SlowEnv(), Playback()
         playback.reset(env, lambda: 0)
         for _ in range(400):
-            playback.step(env, lambda: (0, 0.0, False, {}))
+            playback.step(env, 1, lambda: (0, 0.0, False, {}))
         assert playback.played == 0
+
+    def test_what_stands_in_another_is_not_and_in_a_network_is(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("memfit.libraries.loop.playback._WORTH_SECONDS", 0.0)
+
+        class Network(SlowEnv):
+            zero_grad = None
+
+        inner, playback = SlowEnv(), Playback()
+        outer = SlowEnv()
+        playback.reset(outer, lambda: playback.reset(inner, lambda: (0, {})))
+        for _ in range(300):
+            playback.step(outer, 2, lambda: playback.step(inner, 1, inner.real))
+        assert inner.steps == 256 and playback.played == 88
+        network, playback = Network(), Playback()
+        playback.reset(network, lambda: playback.reset(inner, lambda: (0, {})))
+        for _ in range(300):
+            playback.step(network, 2, lambda: playback.step(inner, 1, inner.real))
+        assert playback.played == 44
 
     def test_the_env_itself_goes_on_at_the_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("memfit.libraries.loop.playback._WORTH_SECONDS", 0.0)
         env, playback = SlowEnv(), Playback()
         playback.reset(env, lambda: 0)
         for _ in range(300):
-            playback.step(env, env.real)
+            playback.step(env, 1, env.real)
         playback.end()
         before = env.steps
-        playback.step(env, env.real)
+        playback.step(env, 1, env.real)
         assert env.steps == before + 1
 
 
-@dataclass
-class Args:
-    num_envs: int = 8
-    rate: float = 0.1
-    seed: bool = True
-
-
 class TestSettings:
-    def test_they_are_found_where_scripts_have_them(self) -> None:
-        found = settings_in(
-            [
-                ("args", argparse.Namespace(num_steps=128, device="cpu", cuda=True)),
-                ("other", Args()),
-                ("config", {"batch_size": 64, 3: 5}),
-                ("NUM_AGENTS", 7),
-                ("self", argparse.Namespace(config={"horizon": 6})),
-                ("step", 12),
-                ("table", {"hidden": 3}),
-            ]
-        )
-        assert found == {
-            "num_steps": 128,
-            "num_envs": 8,
-            "batch_size": 64,
-            "NUM_AGENTS": 7,
-            "horizon": 6,
-        }
-
-    TEXT = b"""
-import argparse
-SIZE = 4
-class Args:
-    num_envs: int = 8
-    batch_size: int = 0
-config = {"width": 16}
-parser = argparse.ArgumentParser()
-parser.add_argument("--num-steps", type=int, default=2)
-"""
-
-    def test_those_are_settable_that_the_text_gives_a_value(self) -> None:
-        assert settable(self.TEXT) == {"SIZE", "num_envs", "width", "num_steps"}
-        assert settable(b"def") == set()
-
-    def test_constants_fields_and_entries_get_other_values(self) -> None:
-        main: dict[str, Any] = {}
-        exec(with_constants(self.TEXT, "x", {"SIZE": 5, "num_envs": 9, "width": 17}), main)
-        assert (main["SIZE"], main["Args"].num_envs, main["config"]["width"]) == (5, 9, 17)
-        assert main["Args"].batch_size == 0
-
-    def test_arguments_that_were_given_get_other_values(self) -> None:
-        given = ["--num-envs", "4", "--num_steps=3", "--seed", "1"]
-        changed = with_argument_values(given, {"num_envs": 8, "num_steps": 9})
-        assert changed == ["--num-envs", "8", "--num_steps=9", "--seed", "1"]
-
     def test_the_length_is_known_by_its_name(self) -> None:
-        assert length_setting({"seed": 1, "TOTAL_TIMESTEPS": 10}) == "TOTAL_TIMESTEPS"
-        assert length_setting({"steps": 128}, seen=128) == "", "of a rollout"
-        assert length_setting({"steps": 129}, seen=128) == "steps"
+        assert length_setting({"seeds": 900, "TOTAL_TIMESTEPS": 200}, TRIAL) == "TOTAL_TIMESTEPS"
+        assert length_setting({"steps": 100}, TRIAL) == "", "of a rollout"
+        assert length_setting({"steps": 101}, TRIAL) == "steps"
+        assert length_setting({"max_steps": 900, "num_frames": 400}, TRIAL) == "num_frames"
+
+    def test_the_runs_own_loops_know_the_length_better(self) -> None:
+        ends = replace(TRIAL, run=RunLength(steps=500, where="for", exact=True))
+        assert length_setting({"total_steps": 9000, "max_steps": 510}, ends) == "max_steps"
+        assert length_setting({"total_steps": 9000, "buffer_size": 500}, ends) == ""
 
     def test_dimensions_are_settings_or_products_of_telling_ones(self) -> None:
         array = ArraySpec(name="obs", shape=(128, 4, 512, 3), dtype="float32", itemsize=4)
@@ -276,8 +335,9 @@ parser.add_argument("--num-steps", type=int, default=2)
         assert with_formulas(weights, settings) is weights
 
 
-def training(text: Path | None = None) -> LoopTraining:
-    return LoopTraining(Signals(), text)
+def training(text: Path = Path("none.py")) -> LoopTraining:
+    own = OwnFiles(Job(kind=TargetKind.SCRIPT, target=str(text)))
+    return LoopTraining(Signals(), own, SettingSources({}))
 
 
 def held(path: str, *shape: int, resident: float = 1.0) -> TrialArrays:

@@ -18,7 +18,8 @@ class Playback:
     """Records an env's first transitions, and gives copies of them from then on.
 
     Only what looks like an env is played back: it has spaces, and its step gives four things or
-    more. A quick env is stepped on.
+    more. Of envs in each other that is the outermost; one that is a network only stands around an
+    env. A quick env is stepped on.
     """
 
     def __init__(self) -> None:
@@ -29,22 +30,41 @@ class Playback:
         self._at = self._real = self._bytes = 0
         self._seconds = 0.0
         self._refused = False
+        self._inside = False
 
-    def step(self, env: Any, step: Callable[[], Any]) -> Any:
-        """A step of the env, or what an earlier one gave."""
+    def step(self, env: Any, envs: int, step: Callable[[], Any]) -> Any:
+        """A step of so many envs at once, or what an earlier one gave."""
+        if self._inside or hasattr(type(env), "zero_grad"):
+            return step()
+        self._inside = True
+        try:
+            return self._step(env, envs, step)
+        finally:
+            self._inside = False
+
+    def reset(self, env: Any, reset: Callable[[], Any]) -> Any:
+        """A reset of the env, or what an earlier one gave while steps are played back."""
+        if self._inside or hasattr(type(env), "zero_grad"):
+            return reset()
+        self._inside = True
+        try:
+            return self._reset_of(env, reset)
+        finally:
+            self._inside = False
+
+    def _step(self, env: Any, envs: int, step: Callable[[], Any]) -> Any:
         if self._env is None and hasattr(env, "action_space"):
             self._env = env
         if env is not self._env or self._refused:
             return step()
         if self._real < _REAL_STEPS or self._reset is None or not self._results:
             return self._record(step)
-        self.played += _envs(env)
+        self.played += envs
         result = self._results[self._at % len(self._results)]
         self._at += 1
         return copy.deepcopy(result)  # the run may keep it, and must not have one for all
 
-    def reset(self, env: Any, reset: Callable[[], Any]) -> Any:
-        """A reset of the env, or what an earlier one gave while steps are played back."""
+    def _reset_of(self, env: Any, reset: Callable[[], Any]) -> Any:
         if env is self._env and self.played and self._reset is not None:
             return copy.deepcopy(self._reset)
         result = reset()
@@ -77,8 +97,3 @@ class Playback:
 
     def _worth(self) -> bool:
         return self._seconds / self._real > _WORTH_SECONDS
-
-
-def _envs(env: Any) -> int:
-    count = getattr(env, "num_envs", 1)
-    return count if isinstance(count, int) and count > 0 else 1

@@ -1,22 +1,27 @@
 """Notices what any training loop does: envs that are stepped, optimizers, checkpoints.
 
-An env is any object whose class has `step` and `reset`, of Gymnasium or not; the outermost of those
-that call each other counts. All of torch's optimizers have hooks of their own.
+The outermost of envs that call each other counts. All of torch's optimizers have hooks of their
+own. Where a script has made none, each backward pass, gradient of JAX or `fit` of an estimator is
+an update.
 """
 
 from __future__ import annotations
 
-import copy
 import functools
+import importlib
 import os
-from collections.abc import Callable
-from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, TypeVar
 
+from memfit.libraries.loop.jax_calls import JaxCalls
+from memfit.libraries.loop.main_code import WATCHED
 from memfit.libraries.loop.playback import Playback
+from memfit.libraries.loop.watched_classes import watch
 from memfit.model.training import LoopListener, ModuleHook
 
 _SAVES = {"torch.serialization": "save", "pickle": "dump"}
+_Class = TypeVar("_Class", bound=type)
 
 
 class Signals:
@@ -29,7 +34,11 @@ class Signals:
         self.pid = 0
         self.depth = 0
         self.updates = 0
+        self.steps = 0
         self.played = 0  # env steps
+        self.optimizers = 0
+        self.awaited = False
+        self.fitting = 0
 
     def start(self, begun: Callable[[], None], *, play_back: bool) -> None:
         """Notice from now on; `begun` is called when a loop does something for the first time."""
@@ -49,34 +58,58 @@ class Signals:
         return {
             "builtins": self._watch_classes,
             "torch.optim.optimizer": self._watch_optimizers,
+            "torch.autograd": self._watch_gradients,
+            **JaxCalls(self).hooks(),
             **saves,
         }
 
     def _watch_classes(self, builtins: ModuleType) -> None:
-        build: Any = builtins.__build_class__
+        """Classes of modules that are imported from now on, and those of the main module's code.
 
-        @functools.wraps(build)
-        def build_class(*args: Any, **kwargs: Any) -> Any:
-            made = build(*args, **kwargs)
-            if isinstance(made, type):
-                self.watch_env(made)
-            return made
+        Nothing may stand around a class while it is made: its decorators and its metaclass may
+        look at the frame that makes it.
+        """
+        setattr(builtins, WATCHED, self.watched)
+        bootstrap: Any = importlib._bootstrap
+        load = bootstrap._load_unlocked
 
-        builtins.__build_class__ = build_class  # type: ignore[attr-defined]
+        def loaded(spec: Any) -> Any:
+            module = load(spec)
+            for cls in _classes_of(module):
+                self.watched(cls)
+            return module
 
-    def watch_env(self, cls: type) -> None:
-        """Watch a class, if it is one of envs."""
-        own = vars(cls)
-        step = own.get("step")
-        if type(step) is not FunctionType or hasattr(cls, "zero_grad"):
-            return
-        if not callable(getattr(cls, "reset", None)):
-            return
-        cls.step = _Step(self, step)  # type: ignore[attr-defined]
-        if type(own.get("reset")) is FunctionType:
-            cls.reset = _Reset(self, own["reset"])  # type: ignore[attr-defined]
+        bootstrap._load_unlocked = loaded
+
+    def watched(self, cls: _Class) -> _Class:
+        """The same class, which tells of its calls if it is one of envs."""
+        watch(cls, self)
+        return cls
+
+    def _watch_gradients(self, module: ModuleType) -> None:
+        for name in ("backward", "grad"):
+            setattr(module, name, self._differentiating(getattr(module, name)))
+
+    def _differentiating(self, gradients: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(gradients)
+        def differentiate(*args: Any, **kwargs: Any) -> Any:
+            found = gradients(*args, **kwargs)
+            if os.getpid() == self.pid and not self.optimizers:
+                self.updated()
+            return found
+
+        return differentiate
 
     def _watch_optimizers(self, module: ModuleType) -> None:
+        build = module.Optimizer.__init__
+
+        @functools.wraps(build)
+        def built(*args: Any, **kwargs: Any) -> None:
+            self.optimizers += 1
+            build(*args, **kwargs)
+
+        module.Optimizer.__init__ = built
+
         def updated(optimizer: Any, args: Any, kwargs: Any) -> None:
             if os.getpid() == self.pid:
                 self.updated()
@@ -104,8 +137,11 @@ class Signals:
 
     # -- what happens ------------------------------------------------------------------------------
 
-    def updated(self) -> None:
-        """An optimizer has made a step."""
+    def updated(self, running: Callable[[], bool] | None = None) -> None:
+        """An optimizer has made a step, or something else has learned, and may be `running`."""
+        if not self.updates and not self.steps:
+            for cls in _all_classes():  # some are made where nobody sees it, in functions
+                self.watched(cls)
         self.updates += 1
         self._begin()
         if self.playback is not None:
@@ -114,12 +150,36 @@ class Signals:
             self.playback = None
         if self.listener is not None:
             self.listener.updated()
+            if running is not None:
+                self.listener.works_on(running)
 
-    def stepped(self, env: Any) -> None:
-        """The outermost env was stepped."""
+    def stepped(self, env: Any, steps: int) -> None:
+        """The outermost env was stepped, or a batch was collected."""
+        self.steps += 1
         self._begin()
         if self.listener is not None:
-            self.listener.stepped(env, envs_of(env))
+            self.listener.stepped(env, steps)
+            self._goes_on()
+
+    def called(self) -> None:
+        """A compiled function of JAX that learns nothing was called."""
+        self._begin()
+        self._goes_on()
+
+    def compiled(self) -> None:
+        """A program of JAX has been compiled."""
+        if self.listener is not None:
+            self.listener.compiled()
+
+    def awaits(self) -> None:
+        """The script has what learns, and has not begun to."""
+        self.awaited = True
+
+    def _goes_on(self) -> None:
+        """Tell where nothing is known that could update."""
+        known = self.updates or self.optimizers or self.awaited
+        if self.listener is not None and not known:
+            self.listener.goes_on()
 
     def _begin(self) -> None:
         begun, self.begun = self.begun, None
@@ -127,61 +187,22 @@ class Signals:
             begun()
 
 
-def envs_of(env: Any) -> int:
-    """How many envs are stepped at once."""
-    count = getattr(env, "num_envs", 1)
-    return count if isinstance(count, int) and count > 0 else 1
+def _classes_of(module: Any) -> Iterator[type]:
+    """The classes that a module has made."""
+    if not isinstance(module, ModuleType):
+        return
+    for thing in list(vars(module).values()):
+        if issubclass(type(thing), type) and thing.__module__ == module.__name__:
+            yield thing
 
 
-class _Watched:
-    """A method of an env's class, that tells of its calls.
-
-    Pickled with its class, it is the method itself: a worker gets nothing of memfit's.
-    """
-
-    def __init__(self, signals: Signals, own: Callable[..., Any]) -> None:
-        self.signals = signals
-        self.own = own
-        functools.update_wrapper(self, own)
-
-    def __call__(self, env: Any, *args: Any, **kwargs: Any) -> Any:
-        """The method, on an env."""
-        return self.own(env, *args, **kwargs)
-
-    def __get__(self, thing: Any, owner: type | None = None) -> Any:
-        return self if thing is None else MethodType(self, thing)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return copy.copy, (self.own,)  # which gives a function back as it is
-
-
-class _Step(_Watched):
-    def __call__(self, env: Any, *args: Any, **kwargs: Any) -> Any:
-        signals, step = self.signals, self.own
-        if os.getpid() != signals.pid or signals.depth:
-            return step(env, *args, **kwargs)
-        signals.depth += 1
-        try:
-            playback, updates = signals.playback, signals.updates
-            if playback is None:
-                result = step(env, *args, **kwargs)
-            else:
-                result = playback.step(env, lambda: step(env, *args, **kwargs))
-        finally:
-            signals.depth -= 1
-        if signals.updates == updates:  # what updates by itself is an agent, no env
-            signals.stepped(env)
-        return result
-
-
-class _Reset(_Watched):
-    def __call__(self, env: Any, *args: Any, **kwargs: Any) -> Any:
-        signals, reset = self.signals, self.own
-        playback = signals.playback
-        if os.getpid() != signals.pid or signals.depth or playback is None:
-            return reset(env, *args, **kwargs)
-        signals.depth += 1
-        try:
-            return playback.reset(env, lambda: reset(env, *args, **kwargs))
-        finally:
-            signals.depth -= 1
+def _all_classes() -> Iterator[type]:
+    seen: set[type] = set()
+    below: list[type] = [object]
+    while below:
+        under: list[type] = type.__subclasses__(below.pop())
+        for cls in under:
+            if cls not in seen:
+                seen.add(cls)
+                below.append(cls)
+                yield cls
