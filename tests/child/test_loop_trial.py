@@ -76,9 +76,9 @@ def test_a_loop_is_tried_and_its_variables_are_told(tmp_path: Path) -> None:
 
 
 def test_its_settings_get_other_values(tmp_path: Path) -> None:
-    asked = replace(job(tmp_path, LOOP), rewrite=True, short=True)
-    answer = ended(replace(asked, knobs={"NUM_STEPS": 16}))
-    assert answer.spec is not None and answer.spec.knobs["NUM_STEPS"] == 16
+    asked = replace(job(tmp_path, LOOP), rewrite=True)
+    answer = ended(replace(asked, short=True, knobs={"NUM_STEPS": 16, "NUM_MORE": 16}))
+    assert answer.spec is not None and answer.spec.settings == {"NUM_STEPS": 16}
     assert ended(replace(asked, knobs={"NUM_MORE": 16})).status is Status.NO_SETTING
 
 

@@ -257,11 +257,10 @@ class Looping(Training, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class LoopFacts:
-    """What a loop says of itself after a trial: its facts, settings, and rows' bytes."""
+    """What a loop says of itself after a trial: its facts, and rows' bytes."""
 
     spec: RunSpec
     trial: TrialReading
-    settings: Mapping[str, int]
 
 
 class Stop(Protocol):

@@ -88,7 +88,7 @@ class Trial:
         self.high = self.risen_updates = 0
         self.first_busy = self.risen_busy = time.process_time()
         self.asked = self.told = 0.0
-        self.first_update = 0
+        self.first_update = self.at_once = 0
         self.looked = False
         self.turns = 0
         self.bare = self.turns_over = False  # nothing that could update is known; it has a loop
@@ -104,6 +104,7 @@ class Trial:
             if self.over:
                 return
             self.env_steps += steps
+            self.at_once = steps
             if not self.updates:
                 self.learned_from.add(id(env))
             phase = "rollout" if id(env) in self.learned_from else "evaluate"
