@@ -128,7 +128,7 @@ def test_blocks_that_cannot_be_matched_may_grow_as_far_as_an_update_is_larger() 
 
 def test_all_of_an_update_is_in_doubt_that_follows_the_lengths_of_episodes() -> None:
     training = Torch(spec_of())
-    training.recorded_samples = 64
+    training.follows_episodes = True
     readings = surveyed(training)
     assert readings.unmatched == readings.live.at(readings.unit)
 

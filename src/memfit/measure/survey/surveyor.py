@@ -144,7 +144,7 @@ class Surveyor:
         Blocks that could not be matched may grow too. Where an update follows the lengths of
         episodes, a recording tells little of the next one.
         """
-        if self.training.recorded_samples:
+        if self.training.follows_episodes:
             return updates.at(batch).live_peak
         times = batch / updates.batch
         held = (1 - updates.matched_share) * updates.at(updates.batch).live_peak
