@@ -10,9 +10,7 @@ from tests.samples import row
 
 def ledger(**rows: int) -> Ledger:
     named = {name.replace("__", "."): amount for name, amount in rows.items()}
-    return Ledger(
-        components=tuple(row(n, Kind.HEAP, const(a * MIB), ()) for n, a in named.items())
-    )
+    return Ledger(components=tuple(row(n, Kind.HEAP, const(a * MIB), ()) for n, a in named.items()))
 
 
 def changes(before: Ledger, after: Ledger) -> dict[str, int]:
