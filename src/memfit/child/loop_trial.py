@@ -12,12 +12,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from memfit.analyses.run_length import run_length
 from memfit.child.loop_arrays import looked_at_here, looked_at_in_a_fork
+from memfit.child.loop_bounds import loops_of
 from memfit.child.outer_loop import OuterLoop, in_a_loop
 from memfit.child.script_variables import script_variables
 from memfit.libraries import all_libraries
-from memfit.libraries.loop.bounds import loops_of
-from memfit.libraries.loop.run_length import run_length
 from memfit.measure.survey.run_processes import read_others
 from memfit.measure.survey.trial import Trial
 from memfit.model import Readings

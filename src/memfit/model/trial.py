@@ -35,6 +35,20 @@ class TrialArrays:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoopBound:
+    """A loop at work: `done` of `total` turns, or of what its condition counts.
+
+    One that `counts` is a `for` over so many turns, of which the last is not done yet; else `done`
+    is a variable of the program's that its condition compares.
+    """
+
+    done: int
+    total: int
+    counts: bool
+    line: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunLength:
     """Env steps of a whole run, and the loop that says so; not `exact` where its turns differ."""
 

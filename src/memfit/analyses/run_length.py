@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from memfit.libraries.loop.bounds import Bound
-from memfit.model.trial import RunLength
+from memfit.model.trial import LoopBound, RunLength
 
 _CLOSE = 0.25  # of it: a counter that is as near is one of env steps
 
 
 def run_length(
-    loops: Sequence[Sequence[Bound]], *, steps: int, at_once: int, updating: bool
+    loops: Sequence[Sequence[LoopBound]], *, steps: int, at_once: int, updating: bool
 ) -> RunLength | None:
     """The length of a run that has made so many env steps, `at_once` so many; None if unknown.
 
@@ -32,7 +31,7 @@ def run_length(
 
 
 def _by_turns(
-    bound: Bound, inner: Sequence[Sequence[Bound]], steps: int, at_once: int, updating: bool
+    bound: LoopBound, inner: Sequence[Sequence[LoopBound]], steps: int, at_once: int, updating: bool
 ) -> RunLength | None:
     if not bound.counts:
         return _by_counter(bound, steps, at_once)
@@ -49,12 +48,12 @@ def _by_turns(
     return _scaled(bound, steps, bound.done) if bound.done else None
 
 
-def _scaled(bound: Bound, steps: int, turns: int) -> RunLength:
+def _scaled(bound: LoopBound, steps: int, turns: int) -> RunLength:
     total = steps * bound.total // turns
     return RunLength(steps=max(steps, total), where=bound.line, exact=False)
 
 
-def _turns_done(bounds: Sequence[Bound]) -> int:
+def _turns_done(bounds: Sequence[LoopBound]) -> int:
     """The innermost turns that are done."""
     done = 0
     for bound in bounds:
@@ -62,7 +61,7 @@ def _turns_done(bounds: Sequence[Bound]) -> int:
     return done
 
 
-def _by_counter(bound: Bound, steps: int, at_once: int) -> RunLength:
+def _by_counter(bound: LoopBound, steps: int, at_once: int) -> RunLength:
     """A counter of env steps, or of steps of all envs at once, or of anything else."""
     for each in (1, at_once):
         if abs(bound.done * each - steps) <= max(_CLOSE * steps, each):

@@ -10,11 +10,11 @@ import ast
 import linecache
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from memfit.inside.local_variables import is_memfits, local_variables
+from memfit.model.trial import LoopBound
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -33,21 +33,7 @@ _CALLS = {f.__name__: f for f in (int, len, min, max, round, abs, float, range)}
 _LESS, _MORE = (ast.Lt, ast.LtE, ast.NotEq), (ast.Gt, ast.GtE, ast.Eq)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bound:
-    """A loop at work: `done` of `total` turns, or of what its condition counts.
-
-    One that `counts` is a `for` over so many turns, of which the last is not done yet; else `done`
-    is a variable of the program's that its condition compares.
-    """
-
-    done: int
-    total: int
-    counts: bool
-    line: str
-
-
-def loops_of(frame: FrameType | None) -> list[tuple[Bound, ...]]:
+def loops_of(frame: FrameType | None) -> list[tuple[LoopBound, ...]]:
     """The bounds of each loop that the program is in, the outermost first; some have none."""
     frames: list[FrameType] = []
     while frame is not None:
@@ -57,7 +43,7 @@ def loops_of(frame: FrameType | None) -> list[tuple[Bound, ...]]:
     return [bounds for one in reversed(frames) for bounds in _loops_in(one)]
 
 
-def _loops_in(frame: FrameType) -> Iterator[tuple[Bound, ...]]:
+def _loops_in(frame: FrameType) -> Iterator[tuple[LoopBound, ...]]:
     text = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     try:
         tree = ast.parse(text)
@@ -116,7 +102,7 @@ def _statements(node: Any) -> Iterator[Any]:
 # -- bounds ----------------------------------------------------------------------------------------
 
 
-def _bounds(loop: Any, names: _Names) -> Iterator[Bound]:
+def _bounds(loop: Any, names: _Names) -> Iterator[LoopBound]:
     if isinstance(loop, ast.While):
         for test in _alternatives(loop.test, ast.And):
             yield from _compared(test, names, ends=False)
@@ -127,7 +113,7 @@ def _bounds(loop: Any, names: _Names) -> Iterator[Bound]:
             yield from _compared(test, names, ends=True)
 
 
-def _counted(loop: Any, names: _Names) -> Iterator[Bound]:
+def _counted(loop: Any, names: _Names) -> Iterator[LoopBound]:
     over, target = loop.iter, loop.target
     if _called(over) == "enumerate" and over.args and isinstance(target, ast.Tuple):
         over, target = over.args[0], target.elts[0]
@@ -140,12 +126,12 @@ def _counted(loop: Any, names: _Names) -> Iterator[Bound]:
     total, at = getattr(turns, "total", None), getattr(turns, "n", None)
     line = f"for {ast.unparse(loop.target)} in {ast.unparse(loop.iter)}"
     if isinstance(turns, range) and type(value) is int and value in turns:
-        yield Bound(done=turns.index(value), total=len(turns), counts=True, line=line)
+        yield LoopBound(done=turns.index(value), total=len(turns), counts=True, line=line)
     elif type(total) is int and type(at) is int:
-        yield Bound(done=at, total=total, counts=True, line=line)
+        yield LoopBound(done=at, total=total, counts=True, line=line)
 
 
-def _compared(test: ast.expr, names: _Names, *, ends: bool) -> Iterator[Bound]:
+def _compared(test: ast.expr, names: _Names, *, ends: bool) -> Iterator[LoopBound]:
     """What a condition compares: the loop goes on while it holds, or ends where it does."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return
@@ -161,7 +147,7 @@ def _compared(test: ast.expr, names: _Names, *, ends: bool) -> Iterator[Bound]:
     if 0 < left < right and int(right) == right:
         word = "until" if ends else "while"
         line = f"{word} {ast.unparse(test)}"
-        yield Bound(done=left, total=int(right), counts=False, line=line)
+        yield LoopBound(done=left, total=int(right), counts=False, line=line)
 
 
 def _alternatives(test: ast.expr, kind: type[ast.boolop]) -> list[ast.expr]:

@@ -9,18 +9,19 @@ from typing import Any
 
 import pytest
 
-from memfit.libraries.loop.bounds import Bound, loops_of
-from memfit.libraries.loop.run_length import run_length
+from memfit.analyses.run_length import run_length
+from memfit.child.loop_bounds import loops_of
+from memfit.model.trial import LoopBound
 
 
 class Here(Exception):
     """Where a program is looked at."""
 
 
-def bounds_in(text: str, at: int) -> list[tuple[Bound, ...]]:
+def bounds_in(text: str, at: int) -> list[tuple[LoopBound, ...]]:
     """The loops that a program is in where it calls `look` for so many times."""
     left = [at]
-    found: list[tuple[Bound, ...]] = []
+    found: list[tuple[LoopBound, ...]] = []
 
     def look() -> None:
         left[0] -= 1
@@ -44,7 +45,7 @@ def steps_of(text: str, at: int, *, each: int = 1, updating: bool = False) -> An
 class TestBounds:
     def test_a_range_knows_its_turns(self) -> None:
         (bounds,) = [b for b in bounds_in("for step in range(2, 20, 2):\n    look()", 3) if b]
-        assert bounds == (Bound(done=2, total=9, counts=True, line=bounds[0].line),)
+        assert bounds == (LoopBound(done=2, total=9, counts=True, line=bounds[0].line),)
         assert bounds[0].line == "for step in range(2, 20, 2)"
 
     def test_a_while_and_its_breaks_compare_counters(self) -> None:
