@@ -25,7 +25,7 @@ ALLOWED = {
     "sources": BASE,
     "formulas": BASE,
     "libraries": BASE | {"formulas"},
-    "measure": BASE,
+    "measure": BASE | {"inside"},  # the words in which holders are told
     "dropins": BASE,
     "checks": BASE | {"formulas"},
     "analyses": BASE | {"formulas", "checks"},

@@ -21,6 +21,7 @@ def spec(*shape: int | str, **knobs: int) -> RunSpec:
         algorithm="",
         policy="",
         knobs=knobs,
+        settings=knobs,
         scale=knobs,
         on_policy=True,
         arrays=(array,),

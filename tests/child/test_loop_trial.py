@@ -76,9 +76,9 @@ def test_a_loop_is_tried_and_its_variables_are_told(tmp_path: Path) -> None:
 
 
 def test_its_settings_get_other_values(tmp_path: Path) -> None:
-    asked = replace(job(tmp_path, LOOP), rewrite=True, short=True)
-    answer = ended(replace(asked, knobs={"NUM_STEPS": 16}))
-    assert answer.spec is not None and answer.spec.knobs["NUM_STEPS"] == 16
+    asked = replace(job(tmp_path, LOOP), rewrite=True)
+    answer = ended(replace(asked, short=True, knobs={"NUM_STEPS": 16, "NUM_MORE": 16}))
+    assert answer.spec is not None and answer.spec.settings == {"NUM_STEPS": 16}
     assert ended(replace(asked, knobs={"NUM_MORE": 16})).status is Status.NO_SETTING
 
 
@@ -114,3 +114,60 @@ def test_how_far_a_script_came_is_told(tmp_path: Path) -> None:
     answer = ended(job(tmp_path, f"{ENV}\nenv.step(0)\n1 // 0"))
     assert answer.status is Status.TARGET_FAILED
     assert answer.progress is not None and answer.progress.env_steps == 1
+
+
+def test_a_script_that_has_nothing_to_update_goes_by_the_turns_of_its_loop(tmp_path: Path) -> None:
+    """As an evolution strategy does: each turn draws anew while the old one is still there."""
+    text = f"""{ENV}
+def evolve():
+    for generation in range(400):
+        noise = np.random.default_rng(0).random((32, 65_536))
+        for member in range(32):
+            env.step(0)
+evolve()
+"""
+    answer = ended(job(tmp_path, text))
+    assert answer.status is Status.SURVEYED
+    assert answer.spec is not None and answer.readings is not None
+    trial = answer.readings.trial
+    assert trial is not None and not trial.updates and trial.cycles > 2
+    assert trial.peaks["rollout"] - trial.built > 0.9 * 32 * 65_536 * 8  # one was built
+    assert "noise" in {array.name for array in answer.spec.arrays}
+    assert any("no step of an optimizer" in note for note in answer.spec.notes)
+
+
+def test_a_hand_made_update_is_one(tmp_path: Path) -> None:
+    text = f"""{ENV}
+import torch
+weights = torch.zeros(100_000, requires_grad=True)
+for _ in range(40):
+    for _ in range(8):
+        env.step(0)
+    (weights ** 2).sum().backward()
+    with torch.no_grad():
+        weights -= 0.1 * weights.grad
+"""
+    answer = ended(job(tmp_path, text))
+    assert answer.readings is not None and answer.readings.trial is not None
+    assert answer.readings.trial.first_update == 8
+
+
+def test_a_compiled_program_of_the_whole_training(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    text = """
+import jax
+def train(key):
+    def update(weights, _):
+        batch = jax.random.normal(key, (2000, 4000))
+        loss = lambda w: ((batch @ w) ** 2).mean()
+        return weights - 0.1 * jax.grad(loss)(weights), weights.sum()
+    return jax.lax.scan(update, jax.numpy.ones((4000, 64)), None, 100_000)
+_, sums = jax.block_until_ready(jax.jit(train)(jax.random.PRNGKey(0)))
+"""
+    answer = ended(job(tmp_path, text))
+    assert answer.status is Status.SURVEYED
+    assert answer.spec is not None and answer.spec.library == "jax"
+    assert answer.readings is not None and answer.readings.trial is not None
+    trial = answer.readings.trial
+    assert trial.ended is TrialEnd.SEEN and trial.whole and trial.updates == 1
+    assert trial.peaks["update"] - trial.built > 2000 * 4000 * 4

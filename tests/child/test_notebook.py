@@ -39,6 +39,6 @@ def test_they_run_in_one_main_module_and_a_traceback_names_the_cell(
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "path", list(sys.path))
     with pytest.raises(AssertionError) as failed:
-        run_notebook(notebook)
+        run_notebook(notebook, {})
     told = "".join(traceback.format_exception(failed.value))
     assert "(cell 4)" in told and "assert x == 3, x" in told

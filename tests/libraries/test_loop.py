@@ -7,8 +7,8 @@ import builtins
 import importlib
 import inspect
 import pickle
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -20,19 +20,16 @@ import torch
 
 from memfit.libraries import library_of
 from memfit.libraries.loop.dimensions import length_setting, with_formulas
-from memfit.libraries.loop.main_code import WATCHED, main_code
+from memfit.libraries.loop.main_code import WATCHED
+from memfit.libraries.loop.own_files import OwnFiles
 from memfit.libraries.loop.playback import Playback
-from memfit.libraries.loop.settings import (
-    settable,
-    settings_in,
-    with_argument_values,
-)
+from memfit.libraries.loop.setting_sources import SettingSources
 from memfit.libraries.loop.signals import Signals
 from memfit.libraries.loop.training import LoopTraining
 from memfit.model import ArraySpec, EvidenceKind
 from memfit.model.job import Job, Look, TargetKind
 from memfit.model.training import Looping
-from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
+from memfit.model.trial import RunLength, TrialArrays, TrialEnd, TrialReading
 
 TRIAL = TrialReading(updates=10, cycles=2, env_steps=100, seconds=1.0, ended=TrialEnd.SEEN)
 
@@ -42,12 +39,22 @@ class Heard:
 
     def __init__(self) -> None:
         self.words: list[str] = []
+        self.bare = 0
 
     def stepped(self, env: object, steps: int) -> None:
         self.words.append(f"{type(env).__name__} {steps}")
 
     def updated(self) -> None:
         self.words.append("update")
+
+    def works_on(self, running: Callable[[], bool]) -> None:
+        self.words.append("whole")
+
+    def compiled(self) -> None:
+        self.words.append("compiled")
+
+    def goes_on(self) -> None:
+        self.bare += 1
 
     def saving(self) -> None:
         self.words.append("saving")
@@ -214,8 +221,13 @@ class TestSignals:
         found.start(lambda: None, play_back=False)
         found.listener = Heard()
         registered: list[Any] = []
-        module: Any = argparse.Namespace(register_optimizer_step_post_hook=registered.append)
+        kind = type("Optimizer", (), {})
+        module: Any = argparse.Namespace(
+            register_optimizer_step_post_hook=registered.append, Optimizer=kind
+        )
         found.hooks()["torch.optim.optimizer"](module)
+        kind()
+        assert found.optimizers == 1
         registered[0](torch.optim.SGD([torch.zeros(1)]), (), {})
         assert heard(found) == ["update"]
 
@@ -298,64 +310,17 @@ class TestPlayback:
         assert env.steps == before + 1
 
 
-@dataclass
-class Args:
-    num_envs: int = 8
-    rate: float = 0.1
-    seed: bool = True
-
-
 class TestSettings:
-    def test_they_are_found_where_scripts_have_them(self) -> None:
-        found = settings_in(
-            [
-                ("args", argparse.Namespace(num_steps=128, device="cpu", cuda=True)),
-                ("other", Args()),
-                ("config", {"batch_size": 64, 3: 5}),
-                ("NUM_AGENTS", 7),
-                ("self", argparse.Namespace(config={"horizon": 6})),
-                ("step", 12),
-                ("table", {"hidden": 3}),
-            ]
-        )
-        assert found == {
-            "num_steps": 128,
-            "num_envs": 8,
-            "batch_size": 64,
-            "NUM_AGENTS": 7,
-            "horizon": 6,
-        }
-
-    TEXT = b"""
-import argparse
-SIZE = 4
-class Args:
-    num_envs: int = 8
-    batch_size: int = 0
-config = {"width": 16}
-parser = argparse.ArgumentParser()
-parser.add_argument("--num-steps", type=int, default=2)
-"""
-
-    def test_those_are_settable_that_the_text_gives_a_value(self) -> None:
-        assert settable(self.TEXT) == {"SIZE", "num_envs", "width", "num_steps"}
-        assert settable(b"def") == set()
-
-    def test_constants_fields_and_entries_get_other_values(self) -> None:
-        main: dict[str, Any] = {}
-        exec(main_code(self.TEXT, "x", {"SIZE": 5, "num_envs": 9, "width": 17}), main)
-        assert (main["SIZE"], main["Args"].num_envs, main["config"]["width"]) == (5, 9, 17)
-        assert main["Args"].batch_size == 0
-
-    def test_arguments_that_were_given_get_other_values(self) -> None:
-        given = ["--num-envs", "4", "--num_steps=3", "--seed", "1"]
-        changed = with_argument_values(given, {"num_envs": 8, "num_steps": 9})
-        assert changed == ["--num-envs", "8", "--num_steps=9", "--seed", "1"]
-
     def test_the_length_is_known_by_its_name(self) -> None:
-        assert length_setting({"seed": 1, "TOTAL_TIMESTEPS": 10}) == "TOTAL_TIMESTEPS"
-        assert length_setting({"steps": 128}, seen=128) == "", "of a rollout"
-        assert length_setting({"steps": 129}, seen=128) == "steps"
+        assert length_setting({"seeds": 900, "TOTAL_TIMESTEPS": 200}, TRIAL) == "TOTAL_TIMESTEPS"
+        assert length_setting({"steps": 100}, TRIAL) == "", "of a rollout"
+        assert length_setting({"steps": 101}, TRIAL) == "steps"
+        assert length_setting({"max_steps": 900, "num_frames": 400}, TRIAL) == "num_frames"
+
+    def test_the_runs_own_loops_know_the_length_better(self) -> None:
+        ends = replace(TRIAL, run=RunLength(steps=500, where="for", exact=True))
+        assert length_setting({"total_steps": 9000, "max_steps": 510}, ends) == "max_steps"
+        assert length_setting({"total_steps": 9000, "buffer_size": 500}, ends) == ""
 
     def test_dimensions_are_settings_or_products_of_telling_ones(self) -> None:
         array = ArraySpec(name="obs", shape=(128, 4, 512, 3), dtype="float32", itemsize=4)
@@ -370,8 +335,9 @@ parser.add_argument("--num-steps", type=int, default=2)
         assert with_formulas(weights, settings) is weights
 
 
-def training(text: Path | None = None) -> LoopTraining:
-    return LoopTraining(Signals(), text)
+def training(text: Path = Path("none.py")) -> LoopTraining:
+    own = OwnFiles(Job(kind=TargetKind.SCRIPT, target=str(text)))
+    return LoopTraining(Signals(), own, SettingSources({}))
 
 
 def held(path: str, *shape: int, resident: float = 1.0) -> TrialArrays:

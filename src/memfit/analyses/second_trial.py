@@ -39,10 +39,11 @@ def with_second(
     """Facts and readings with what a second trial has told of both."""
     assert readings.trial is not None and second.trial is not None
     seen = {array.name: array for array in again.arrays}
-    changed = {**spec.knobs, **again.knobs}
-    arrays = tuple(_judged(a, seen.get(a.name), spec.knobs, changed) for a in spec.arrays)
+    changed = {name: again.settings.get(name, value) for name, value in spec.knobs.items()}
+    there = {**changed, **again.knobs}
+    arrays = tuple(_judged(a, seen.get(a.name), spec.knobs, there) for a in spec.arrays)
     told = TrialAgain(
-        knobs={name: changed[name] for name in spec.knobs},
+        knobs=changed,
         peaks=dict(second.trial.peaks),
         held=dict(second.trial.held),
     )

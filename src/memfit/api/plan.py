@@ -5,38 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memfit.analyses.after_learn import with_after
 from memfit.analyses.earlier_learn import left_by, with_row
-from memfit.analyses.second_trial import is_complete, other_values, with_second
+from memfit.analyses.second_trial import is_complete
 from memfit.api.child_errors import error_of
+from memfit.api.loop_trials import built, tried_again
+from memfit.api.surveyed import Surveyed, imports_for, ledger_of
 from memfit.errors import UsageError
 from memfit.formulas.array_bytes import scaled
-from memfit.formulas.run_rows import run_ledger
-from memfit.libraries import library_of, likely_library
-from memfit.libraries.loop.settings import settable
 from memfit.measure.children import sandbox
 from memfit.measure.children.import_cost import ImportCost, import_cost
-from memfit.measure.children.without_memfit import own_bytes, trial_alone
 from memfit.measure.kernel.proc import outside_note
 from memfit.measure.survey.rehearsal import SECONDS
 from memfit.model import (
     AfterEnd,
     AfterReading,
     Component,
-    Ledger,
     Plan,
     Readings,
     Rehearsed,
-    RunSpec,
 )
-from memfit.model.job import Answer, Job, Look, Status, TargetKind
+from memfit.model.job import Answer, Job, Look, Status
 from memfit.sources.script import (
     goes_on_after,
-    imports_of,
     is_counted_loop,
     learn_calls,
     learns_again,
@@ -49,7 +44,6 @@ if TYPE_CHECKING:
     from memfit.libraries.torch_spec.torch_run import TorchRun
 
 Progress = Callable[[str], None]
-_BY_FORMULA = ("n_envs",)  # more envs may be more processes, and minutes
 _SMALLEST = 1024  # the most times that a rehearsal is smaller than the run
 _TRIAL_SECONDS, _TRIAL_SHARE = 60.0, 0.9  # a loop is tried for, and of what its child may take
 _WELL_MATCHED = 0.95  # a smaller share of bytes whose growth is known is worth a note
@@ -59,28 +53,10 @@ _SECOND = f"{_TWICE}the second call needs the most of the first two, and is what
 _AFTER_SECONDS = 10.0  # that the rest of a script is followed for
 _MEASURED_BY_RUN = "not in this plan: memfit run measures all of it"
 _UNSEEN = f"{_TWICE}only the first call could be planned, so that a later one may need more"
-_UNCONFIRMED = (
-    "a second trial with other values of the settings did not come through: formulas of them are "
-    "read from one trial alone"
-)
 _DOUBTFUL = (
     "without a rehearsal, more than 5 % of the peak was in doubt, so the run was rehearsed at its "
     "real size; --quick leaves that out"
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Surveyed:
-    """One training of a target: how to come to it, its facts, readings and ledger.
-
-    `own` are bytes of memfit's modules in its child, which no figure has in it.
-    """
-
-    job: Job
-    spec: RunSpec
-    readings: Readings
-    ledger: Ledger
-    own: int
 
 
 def plan(
@@ -126,20 +102,20 @@ def plan(
         trial_bytes=min(limit_used.bytes, int(_TRIAL_SHARE * sandbox.room())),
     )
     with ThreadPoolExecutor(max_workers=3) as pool:
-        base = pool.submit(import_cost, _imports(job))
+        base = pool.submit(import_cost, imports_for(job))
         script = text_of(job)
         twice = script is not None and learn_calls(script) > 1
         second = pool.submit(_second, job, timeout) if twice else None
         rest = goes_on_after(script) if script else ""
         after = pool.submit(_after, job, timeout) if rest else None
         say(progress, "building the run in a child, up to its learn()")
-        built, ended = _built(job, knobs or {}, timeout)
+        job_built, ended, failed = built(job, knobs or {}, timeout)
         if ended.answer.status is not Status.SURVEYED:
             raise error_of(ended, job.target)
-        found = _ledger_of(built, ended.answer, base)
+        found = ledger_of(job_built, ended.answer, base)
         if found.spec.scale and is_complete(found.readings) and not quick:
             say(progress, "trying it once more, with other settings")
-            found = _tried_again(found, timeout, base)
+            found = tried_again(found, timeout, base)
         looped = found.readings.trial is not None  # a learn() in its text is its own
         said, earlier = script_notes(script) if script and not looped else (), None
         if second is not None and not looped:
@@ -165,6 +141,8 @@ def plan(
         # What the run was built with need not be in a formula.
         given = found.job.knobs.keys() - ledger.knobs.keys()
         asked_for = {name: value for name, value in knobs.items() if name not in given}
+        if failed is not None:
+            _check_built(failed, asked_for, found, job.target)
         ledger = ledger.at(**_known_knobs(asked_for, ledger.knobs))
     if per:
         _known_knobs({per: 1}, ledger.knobs)
@@ -206,85 +184,6 @@ def say(progress: Progress | None, text: str) -> None:
         progress(text)
 
 
-def _imports(job: Job) -> tuple[str, ...]:
-    """What the run's process imports before it does anything, as far as can be told by now."""
-    if job.kind is TargetKind.SPEC:
-        return (*library_of(job.spec["library"]).imports, *job.spec["imports"])
-    text = text_of(job)
-    modules = imports_of(text) if text is not None else ()
-    library = likely_library(modules)
-    return library.imports if library is not None else ("numpy", "torch")
-
-
-def _built(job: Job, knobs: Mapping[str, int], timeout: float) -> tuple[Job, sandbox.Ended]:
-    """The run with the settings asked for if it can be built so, else as it is.
-
-    What malloc keeps at a size is best seen at that size; what formulas say from another one is for
-    settings that a run cannot be built with.
-    """
-    text = text_of(job)
-    rewrite = job.kind is TargetKind.SCRIPT and text is not None and not learn_calls(text)
-    known = settable(text.read_bytes()) if rewrite and text is not None else set()
-    asked = {
-        name: value
-        for name, value in knobs.items()
-        if (name in known if rewrite else name not in _BY_FORMULA)
-    }
-    if asked and job.kind is TargetKind.SCRIPT:
-        changed = replace(job, knobs=asked, rewrite=rewrite)
-        ended = sandbox.run(changed, timeout=timeout, memory=sandbox.room())
-        if ended.answer.status is Status.SURVEYED:
-            return changed, ended
-    return job, sandbox.run(job, timeout=timeout, memory=sandbox.room())
-
-
-def _ledger_of(job: Job, answer: Answer, base: Future[ImportCost]) -> Surveyed:
-    """The child's facts and readings as a ledger."""
-    assert answer.spec is not None and answer.readings is not None
-    spec, library = answer.spec, library_of(answer.spec.library)
-    told = tuple(job.spec.get("imports", ()))
-    # What the text of a target did not tell, its live objects do.
-    known = (*library.imports, *told) == _imports(job)
-    cost = base.result() if known else import_cost((*library.imports, *told))
-    own = own_bytes(answer, cost, answer.mapped)
-    readings = replace(
-        answer.readings,
-        base=cost.bytes,
-        stopped=answer.readings.stopped - own,
-        warm=answer.readings.warm - own,
-        trial=trial_alone(answer, cost),
-        imported=_beyond(answer.imports, cost.modules),
-    )
-    ledger = run_ledger(spec, library.rows(spec, readings))
-    return Surveyed(job=job, spec=spec, readings=readings, ledger=ledger, own=own)
-
-
-def _tried_again(found: Surveyed, timeout: float, base: Future[ImportCost]) -> Surveyed:
-    """A loop's formulas, confirmed by a short trial with smaller values of its settings."""
-    values = other_values(found.spec)
-    if not values or found.job.kind is not TargetKind.SCRIPT:
-        return found
-    knobs = {**found.job.knobs, **values}
-    job = replace(found.job, knobs=knobs, rewrite=True, short=True)
-    answer = sandbox.run(job, timeout=timeout, memory=sandbox.room()).answer
-    if answer.status is not Status.SURVEYED:
-        readings = replace(found.readings, notes=(*found.readings.notes, _UNCONFIRMED))
-        return replace(found, readings=readings)
-    then = _ledger_of(job, answer, base)
-    spec, readings = with_second(found.spec, found.readings, then.spec, then.readings)
-    rows = library_of(spec.library).rows(spec, readings)
-    return replace(found, spec=spec, readings=readings, ledger=run_ledger(spec, rows))
-
-
-def _beyond(imports: Mapping[str, Mapping[str, int]], known: frozenset[str]) -> dict[str, int]:
-    """What each import added, the modules apart that the libraries import anyway."""
-    added = {
-        asked: sum(size for name, size in parts.items() if name not in known)
-        for asked, parts in imports.items()
-    }
-    return {asked: size for asked, size in added.items() if size}
-
-
 def _second(job: Job, timeout: float) -> tuple[Job, Answer]:
     """What a script's second learn() says of itself, the first one skipped."""
     skipping = replace(job, skip=1)
@@ -297,7 +196,7 @@ def _heavier(
     """Which of two learn() calls needs more, what the first leaves, and what to say of it."""
     if answer.status is not Status.SURVEYED or answer.again:
         return first, None, _UNSEEN
-    then = _ledger_of(job, answer, base)
+    then = ledger_of(job, answer, base)
     left = left_by(first.ledger, alive=answer.earlier_alive)
     if with_row(then.ledger, left).peak.bytes <= first.ledger.peak.bytes:
         return first, None, _FIRST
@@ -387,11 +286,27 @@ def _matched_note(readings: Readings) -> tuple[str, ...]:
     return (note,)
 
 
+def _check_built(
+    failed: sandbox.Ended, asked: Mapping[str, int], found: Surveyed, target: str
+) -> None:
+    """Refuse settings that are in no formula where the run could not be built with them."""
+    lacking = sorted(asked.keys() - found.ledger.knobs.keys())
+    if not lacking or not found.spec.settings.keys() >= set(lacking):
+        return
+    if failed.answer.status is not Status.NO_SETTING:
+        raise error_of(failed, target)
+    raise UsageError(
+        f"the script gives {', '.join(lacking)} its value in a way that a plan cannot change, and "
+        "no formula has it: change it in the script, or pass it as its own argument after --"
+    )
+
+
 def _known_knobs(knobs: Mapping[str, int], known: Mapping[str, int]) -> dict[str, int]:
     unknown = sorted(set(knobs) - set(known))
     if unknown:
         raise UsageError(
-            f"this run has no setting {', '.join(unknown)}: it has {', '.join(sorted(known))}"
+            f"this run has no setting {', '.join(unknown)} in its formulas: it has "
+            f"{', '.join(sorted(known))}"
         )
     if bad := [name for name, value in knobs.items() if value < 1]:
         raise UsageError(f"{', '.join(bad)} must be at least 1: use --set {bad[0]}=1 or more")

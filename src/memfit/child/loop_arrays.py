@@ -36,7 +36,7 @@ def loop_arrays(queues: Mapping[str, tuple[int, int]]) -> list[TrialArrays]:
     walk = WholeWalk(Pace(lambda: False), dict(all_roles()))
     try:
         walk.run(variables_only=True)
-        told = array_rows(walk)
+        told = array_rows(walk.blocks)
     finally:
         walk.forget()
     with ProcessMemory(os.getpid()) as memory:

@@ -7,11 +7,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from memfit.analyses.run_length import run_length
 from memfit.child.loop_arrays import looked_at_here, looked_at_in_a_fork
+from memfit.child.loop_bounds import loops_of
+from memfit.child.outer_loop import OuterLoop, in_a_loop
 from memfit.child.script_variables import script_variables
 from memfit.libraries import all_libraries
 from memfit.measure.survey.run_processes import read_others
@@ -20,7 +24,7 @@ from memfit.model import Readings
 from memfit.model.job import Answer, Job, Look, Status
 from memfit.model.progress_file import write_progress
 from memfit.model.training import Looping, LoopListener
-from memfit.model.trial import Progress, TrialArrays, TrialReading
+from memfit.model.trial import Progress, RunLength, TrialArrays, TrialEnd, TrialReading
 
 _ROOM = 2**62
 
@@ -36,6 +40,15 @@ class _NeverLearned(LoopListener):
 
     def updated(self) -> None:
         self.tell(Answer(status=Status.NEVER_LEARNED))
+
+    def works_on(self, running: Callable[[], bool]) -> None:
+        return
+
+    def compiled(self) -> None:
+        return
+
+    def goes_on(self) -> None:
+        return
 
     def saving(self) -> None:
         return
@@ -73,6 +86,8 @@ class LoopTrial:
             look=self._look,
             end=self._end,
             owned=self._is_owned,
+            turned=OuterLoop().turned,
+            in_a_loop=in_a_loop,
             memory=self.job.trial_bytes or _ROOM,
             seconds=self.job.trial_seconds,
             started=self.started,
@@ -90,8 +105,8 @@ class LoopTrial:
             self.training.dismiss()
 
     def ended(self) -> Answer | None:
-        """Tell what was seen of a script that has ended; nothing where it did not update."""
-        if self.trial is not None and self.trial.updates and not self.trial.over:
+        """Tell what was seen of a script that has ended; nothing where it trained nothing."""
+        if self.trial is not None and self.trial.trains and not self.trial.over:
             if self.main is not None:
                 sys.modules["__main__"] = self.main
             self.trial.ended()
@@ -117,9 +132,11 @@ class LoopTrial:
 
     def _end(self, reading: TrialReading) -> None:
         assert self.training is not None
-        facts = self.training.observed(reading, self.held, self._variables())
-        known = facts.settings
-        if any(known.get(name) != value for name, value in self.job.knobs.items()):
+        told = replace(reading, run=self._length(reading))
+        facts = self.training.observed(told, self.held, self._variables())
+        known = facts.spec.settings
+        asked = {} if self.job.short else self.job.knobs  # a short one may vary what it can
+        if any(known.get(name) != value for name, value in asked.items()):
             self.tell(Answer(status=Status.NO_SETTING, settings=tuple(known)))
         readings = Readings(
             stopped=reading.built,
@@ -129,6 +146,19 @@ class LoopTrial:
             others=read_others(()),
         )
         self.tell(Answer(status=Status.SURVEYED, spec=facts.spec, readings=readings))
+
+    def _length(self, reading: TrialReading) -> RunLength | None:
+        """When the run ends, from the loops that it is in; one that has ended has told."""
+        assert self.trial is not None
+        if reading.ended is TrialEnd.WHOLE:
+            return RunLength(steps=reading.env_steps, where="the script's end", exact=True)
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        return run_length(
+            loops_of(frame),
+            steps=reading.env_steps,
+            at_once=self.trial.at_once,
+            updating=self.trial.phase == "update",
+        )
 
     def _variables(self) -> list[tuple[str, Any]]:
         """The script's variables, those of the innermost function first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -14,8 +14,11 @@ from memfit.libraries.loop.main_code import main_code
 _MAGIC = ("%", "!", "?")
 
 
-def run_notebook(path: Path) -> None:
-    """All cells of code, one after the other, in a main module of their own."""
+def run_notebook(path: Path, knobs: Mapping[str, int]) -> None:
+    """All cells of code, one after the other, in a main module of their own.
+
+    Settings have the values of `knobs` in place of their own.
+    """
     main = ModuleType("__main__")
     main.__file__ = str(path)
     sys.modules["__main__"] = main
@@ -23,7 +26,7 @@ def run_notebook(path: Path) -> None:
     for number, text in cells_of(path):
         name = f"{path} (cell {number})"
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-        exec(main_code(text, name), vars(main))
+        exec(main_code(text, name, knobs), vars(main))
 
 
 def cells_of(path: Path) -> Iterator[tuple[int, str]]:

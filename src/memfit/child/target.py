@@ -28,8 +28,9 @@ from memfit.child.renaming import rename_as_without_overlay
 from memfit.errors import SpecError, Unsupported
 from memfit.formulas.array_bytes import scaled
 from memfit.libraries import all_libraries, library_of
+from memfit.libraries.loop.changed_settings import change_own_files, with_argument_values
 from memfit.libraries.loop.main_code import main_spec, run_main
-from memfit.libraries.loop.settings import with_argument_values
+from memfit.libraries.loop.own_files import OwnFiles
 from memfit.measure.children.way import Way
 from memfit.measure.kernel.proc import PeakMeter
 from memfit.measure.survey.beside_training import with_beside
@@ -38,7 +39,7 @@ from memfit.measure.survey.rehearsal import Rehearsal
 from memfit.measure.survey.surveyor import Surveyor
 from memfit.model import AfterReading, Rehearsed
 from memfit.model.confinement import Confinement
-from memfit.model.job import Answer, Job, Look, Status, TargetKind
+from memfit.model.job import PROGRAMS, Answer, Job, Look, Status, TargetKind
 from memfit.model.json_loader import to_json
 from memfit.model.progress_file import PROGRESS
 from memfit.model.training import Driven, Looping, ModuleHook, Observed, SkipTraining, Training
@@ -80,14 +81,15 @@ class Child:
         theirs = [h for library in all_libraries() for h in library.hooks(self.stop, self.job)]
         ImportHooks([own, *theirs]).install()
         self.imports.install()
+        if self.job.kind in PROGRAMS:
+            self._set_arguments()
         match self.job.kind:
             case TargetKind.SCRIPT:
                 self._run_script()
             case TargetKind.MODULE:
                 self._run_module()
             case TargetKind.NOTEBOOK:
-                sys.argv = [self.job.target, *self.job.args]
-                run_notebook(Path(self.job.target))
+                run_notebook(Path(self.job.target), self._changed)
             case TargetKind.FACTORY:
                 self._run_factory()
             case TargetKind.SPEC:
@@ -110,17 +112,22 @@ class Child:
         self.confinement = confine(free, network=self.job.network)
         return shield.hooks()
 
-    def _run_script(self) -> None:
-        path = self.job.target
-        sys.argv = [path, *self.job.args]
-        sys.path.insert(0, str(Path(path).resolve().parent))
+    def _set_arguments(self) -> None:
+        sys.argv = [self.job.target, *self.job.args]
         if self.job.rewrite:
             sys.argv[1:] = with_argument_values(self.job.args, self.job.knobs)
-        knobs = self.job.knobs if self.job.rewrite else {}
-        run_main(os.path.abspath(path), knobs)  # noqa: PTH100 - as Python does
+            change_own_files(OwnFiles(self.job), self.job.knobs)
+
+    @property
+    def _changed(self) -> Mapping[str, int]:
+        return self.job.knobs if self.job.rewrite else {}
+
+    def _run_script(self) -> None:
+        path = self.job.target
+        sys.path.insert(0, str(Path(path).resolve().parent))
+        run_main(os.path.abspath(path), self._changed)  # noqa: PTH100 - as Python does
 
     def _run_module(self) -> None:
-        sys.argv = [self.job.target, *self.job.args]
         sys.path.insert(0, str(Path.cwd()))
         found = module_file(self.job.target, sys.path)
         self.script = self.after.script = self.loop.script = str(found or self.job.target)
@@ -128,7 +135,7 @@ class Child:
             runpy.run_module(self.job.target, run_name="__main__", alter_sys=True)
             return
         sys.argv[0] = str(found)
-        run_main(str(found), spec=main_spec(self.job.target))
+        run_main(str(found), self._changed, main_spec(self.job.target))
 
     def _run_factory(self) -> None:
         module_name, _, name = self.job.target.partition(":")

@@ -103,7 +103,7 @@ def _fixed(readings: Readings, trial: TrialReading, arrays: int) -> Iterator[Com
         imports=imports,
         built=early,
         used=0,
-        where=f"a trial of {trial.updates:,} updates: the process where it began to train",
+        where=f"a trial of {trial.length}: the process where it began to train",
         parts=dict(built_parts(readings)),
     )
     yield from (row for row in rows if row.name != "base.first_use")
@@ -140,4 +140,4 @@ def _bytes(row: Component) -> int:
 
 
 def _seen(trial: TrialReading, what: str) -> Evidence:
-    return measured(f"a trial of {trial.updates:,} updates: {what}")
+    return measured(f"a trial of {trial.length}: {what}")

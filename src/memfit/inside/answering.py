@@ -35,7 +35,7 @@ def answer(request: dict[str, Any], *, stop: Callable[[], bool]) -> dict[str, An
     walk = WholeWalk(pace, _roles(request))
     try:
         walk.run()
-        found["arrays"], found["python"] = array_rows(walk), python_rows(walk)
+        found["arrays"], found["python"] = array_rows(walk.blocks), python_rows(walk.tree)
         if request.get("duplicates"):
             from .duplicates import duplicates  # noqa: TID252
 

@@ -51,14 +51,84 @@ class Small:
         self.starts, self.sizes = array.array("Q"), array.array("L")
 
 
-class ArrayBlocks:
+class Blocks:
     """All memory found so far."""
 
-    def __init__(self, kinds: Kinds, tree: Tree) -> None:
-        self.kinds = kinds
+    def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.large: dict[tuple[str, int], ArrayBlock] = {}
         self.holders: dict[int, ArrayBlock] = {}  # by the id of an array or tensor of a large block
+
+    def note_large(
+        self,
+        start: int,
+        nbytes: int,
+        node: Node,
+        library: str,
+        device: str,
+        dtype: str,
+        shape: tuple[int, ...],
+    ) -> ArrayBlock:
+        """Add a block, or a view where it is known."""
+        known = self.large.get((device, start))
+        if known is not None and known.nbytes >= nbytes:
+            known.views += 1
+            self.also(known, node)
+            return known
+        block = ArrayBlock(start, nbytes, known.node if known else node, library, device)
+        block.dtype, block.shape = dtype, shape
+        if known is not None:
+            block.views = known.views + 1
+            self.also(block, node)
+        self.large[device, start] = block
+        return block
+
+    def again(self, address: int, node: Node, *, view: bool = False) -> None:
+        """Note one more way to an array or tensor that is known."""
+        block = self.holders.get(address)
+        if block is not None:
+            block.views += view
+            self.also(block, node)
+
+    def also(self, block: ArrayBlock, node: Node) -> None:
+        if node is not block.node and len(block.also) < _ALSO and node not in block.also:
+            block.also.append(node)
+
+    def settle(self, maps: str = "/proc/self/maps") -> list[ArrayBlock]:
+        """All large blocks, after those that lie within another have become views of it."""
+        blocks = sorted(self.large.values(), key=lambda b: (b.device, b.start, -b.nbytes))
+        outer: ArrayBlock | None = None
+        for block in blocks:
+            if (
+                outer is not None
+                and outer.device == block.device
+                and block.start + block.nbytes <= outer.start + outer.nbytes
+            ):
+                block.inside = outer
+                outer.views += 1 + block.views
+                self.also(outer, block.node)
+            else:
+                outer = block
+        whole = [block for block in blocks if block.inside is None]
+        _name_mappings([block for block in whole if block.device == "cpu"], maps)
+        return whole
+
+    def without_views(self, small: Small, whole: list[ArrayBlock], starts: list[int]) -> None:
+        """Take from the small blocks those that lie within a large one."""
+        for start, nbytes in zip(small.starts, small.sizes, strict=True):
+            at = bisect.bisect_right(starts, start) - 1
+            if at >= 0 and start + nbytes <= whole[at].start + whole[at].nbytes:
+                small.count -= 1
+                small.nbytes -= nbytes
+                whole[at].views += 1
+
+
+class ArrayBlocks(Blocks):
+    """The memory of this process's own arrays and tensors."""
+
+    def __init__(self, kinds: Kinds, tree: Tree) -> None:
+        super().__init__(tree)
+        self.kinds = kinds
         self.small = SeenAddresses()
         self.tensors = 0
         numpy, torch = kinds.arrays.get("array"), kinds.arrays.get("tensor")
@@ -109,7 +179,7 @@ class ArrayBlocks:
         while base is not None and self.kinds[type(base)].form == "array":
             owner, base = base, get["base"](base)
         if owner is not found and not seen.add(id(owner)):
-            self.again(owner, node, view=True)
+            self.again(id(owner), node, view=True)
             return []
         if type(base) is memoryview:
             try:
@@ -122,7 +192,7 @@ class ArrayBlocks:
             if self.kinds[type(base)].form == "tensor":
                 if seen.add(id(base)):
                     self.tensor(base, node)
-                self.again(base, node, view=True)
+                self.again(id(base), node, view=True)
                 return [base]
         dtype = get["dtype"](owner)
         start = get["__array_interface__"](owner)["data"][0]
@@ -191,18 +261,7 @@ class ArrayBlocks:
                     sums.starts.append(start)
                     sums.sizes.append(nbytes)
             return None
-        known = self.large.get((device, start))
-        if known is not None and known.nbytes >= nbytes:
-            known.views += 1
-            self.also(known, node)
-            return known
-        block = ArrayBlock(start, nbytes, known.node if known else node, library, device)
-        block.dtype, block.shape = dtype, shape
-        if known is not None:
-            block.views = known.views + 1
-            self.also(block, node)
-        self.large[device, start] = block
-        return block
+        return self.note_large(start, nbytes, node, library, device, dtype, shape)
 
     def hold(self, owner: Any, block: ArrayBlock) -> None:
         """Remember whose block it is, without keeping that alive."""
@@ -211,50 +270,11 @@ class ArrayBlocks:
             with contextlib.suppress(TypeError):
                 block.owner = weakref.ref(owner)
 
-    def again(self, found: Any, node: Node, *, view: bool = False) -> None:
-        """Note one more way to an array or tensor that is known."""
-        block = self.holders.get(id(found))
-        if block is not None:
-            block.views += view
-            self.also(block, node)
 
-    def also(self, block: ArrayBlock, node: Node) -> None:
-        if node is not block.node and len(block.also) < _ALSO and node not in block.also:
-            block.also.append(node)
-
-    def settle(self) -> list[ArrayBlock]:
-        """All large blocks, after those that lie within another have become views of it."""
-        blocks = sorted(self.large.values(), key=lambda b: (b.device, b.start, -b.nbytes))
-        outer: ArrayBlock | None = None
-        for block in blocks:
-            if (
-                outer is not None
-                and outer.device == block.device
-                and block.start + block.nbytes <= outer.start + outer.nbytes
-            ):
-                block.inside = outer
-                outer.views += 1 + block.views
-                self.also(outer, block.node)
-            else:
-                outer = block
-        whole = [block for block in blocks if block.inside is None]
-        _name_mappings([block for block in whole if block.device == "cpu"])
-        return whole
-
-    def without_views(self, small: Small, whole: list[ArrayBlock], starts: list[int]) -> None:
-        """Take from the small blocks those that lie within a large one."""
-        for start, nbytes in zip(small.starts, small.sizes, strict=True):
-            at = bisect.bisect_right(starts, start) - 1
-            if at >= 0 and start + nbytes <= whole[at].start + whole[at].nbytes:
-                small.count -= 1
-                small.nbytes -= nbytes
-                whole[at].views += 1
-
-
-def _name_mappings(blocks: list[ArrayBlock]) -> None:
+def _name_mappings(blocks: list[ArrayBlock], maps: str) -> None:
     """Say which blocks, ordered by address, are of a file or of shared memory."""
     starts = [block.start for block in blocks]
-    with open("/proc/self/maps") as file:
+    with open(maps) as file:
         for line in file:
             fields = line.split(maxsplit=5)
             name = fields[5].strip() if len(fields) > 5 else ""

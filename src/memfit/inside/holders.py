@@ -5,9 +5,12 @@ from __future__ import annotations
 import collections
 from typing import Any
 
-from .array_blocks import ArrayBlock, Small  # noqa: TID252 - also loaded by path, under another name
-from .paths import ANY, Node  # noqa: TID252
-from .walk_phases import WholeWalk  # noqa: TID252
+from .array_blocks import (  # noqa: TID252 - also loaded by path, under another name
+    ArrayBlock,
+    Blocks,
+    Small,
+)
+from .paths import ANY, Node, Tree  # noqa: TID252
 
 _MOST_ROWS = 200
 _APART = 2**20  # elements of a short list that are at least so large have rows of their own
@@ -68,9 +71,9 @@ class Row:
         return found
 
 
-def array_rows(walk: WholeWalk) -> list[dict[str, Any]]:
-    """Arrays and tensors by holder, largest first."""
-    whole = walk.blocks.settle()
+def array_rows(blocks: Blocks, maps: str = "/proc/self/maps") -> list[dict[str, Any]]:
+    """Arrays and tensors by holder, largest first; `maps` lists the process's mappings."""
+    whole = blocks.settle(maps)
     on_cpu = [block for block in whole if block.device == "cpu"]
     starts = [block.start for block in on_cpu]
     totals: collections.Counter[str] = collections.Counter()
@@ -91,10 +94,10 @@ def array_rows(walk: WholeWalk) -> list[dict[str, Any]]:
 
     for block in whole:
         row(block.node, block.library, block.device, block.memory).add(block)
-    for node in walk.tree.all():
+    for node in blocks.tree.all():
         sums = node.small_arrays
         if isinstance(sums, Small):
-            walk.blocks.without_views(sums, on_cpu, starts)
+            blocks.without_views(sums, on_cpu, starts)
             if sums.count > 0:
                 row(node, sums.library, sums.device, "own").add_small(sums)
     found = sorted(rows.values(), key=lambda r: (-r.nbytes, r.holder))
@@ -124,14 +127,14 @@ def _merged(extents: list[tuple[int, int]]) -> list[list[int]]:
     return found
 
 
-def python_rows(walk: WholeWalk) -> list[dict[str, Any]]:
+def python_rows(tree: Tree) -> list[dict[str, Any]]:
     """Python objects by holder, largest first; what is small counts for the holder above.
 
     That is added up in the tree itself, which is of no more use afterwards.
     """
     found: list[Node] = []
     other = Node(_OTHER, None)
-    for node in reversed(walk.tree.all()):
+    for node in reversed(tree.all()):
         folds = node.small + node.large < _FOLD or node.step == ANY or node.indexed
         if folds and node.parent is not None:
             _fold(node, node.parent)

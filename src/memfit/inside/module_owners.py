@@ -27,23 +27,28 @@ class Home:
         self.module = module
         self.variables: dict[str, Any] = variables_of(module)
         file = self.variables.get("__file__")
-        self.run = name == "__main__" or (
-            type(file) is str
-            and (is_run_file(file) or name.startswith(_TRAININGS))
-            and not name.startswith(_OURS)
-        )
-        self.package = name.partition(".")[0] if self.run or _third_party(file) else PYTHON
-        if name.startswith(_OURS):
-            self.package = "memfit"
+        self.run, self.package = owner(name, file if type(file) is str else "")
 
 
-def is_run_file(file: str) -> bool:
+def owner(name: str, file: str, standard: str = _STANDARD) -> tuple[bool, str]:
+    """Whether a module is the run's own, and the package that it is of.
+
+    `standard` is the folder of Python's own modules, with a slash at its end.
+    """
+    run = name == "__main__" or (
+        bool(file)
+        and (is_run_file(file, standard) or name.startswith(_TRAININGS))
+        and not name.startswith(_OURS)
+    )
+    if name.startswith(_OURS):
+        return run, "memfit"
+    installed = any(part in file for part in _INSTALLED)
+    return run, name.partition(".")[0] if run or installed else PYTHON
+
+
+def is_run_file(file: str, standard: str = _STANDARD) -> bool:
     """Whether code in this file was written for the run: not installed, not Python's own."""
-    return not file.startswith(("<frozen", _STANDARD)) and not any(p in file for p in _INSTALLED)
-
-
-def _third_party(file: object) -> bool:
-    return type(file) is str and any(part in file for part in _INSTALLED)
+    return not file.startswith(("<frozen", standard)) and not any(p in file for p in _INSTALLED)
 
 
 def homes(rest: Callable[[], None]) -> dict[int, Home]:

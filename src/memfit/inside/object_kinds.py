@@ -33,7 +33,7 @@ _LEAVES = (
 
 # Classes that matter to a training, by name and package, wherever they stand in the ancestry.
 # Those of RL libraries are told with each request.
-_ROLES = {
+ROLES = {
     "gymnasium.VectorEnv": "vector env",
     "gym.VectorEnv": "vector env",
     "gymnasium.Wrapper": "wrapper",
@@ -79,7 +79,7 @@ class Kinds:
 
     def __init__(self, roles: dict[str, str] | None = None) -> None:
         self.known: dict[int, ObjectKind] = {}  # by the address of the type
-        self.roles = {**_ROLES, **(roles or {})}
+        self.roles = {**ROLES, **(roles or {})}
         self.arrays = {
             name: found
             for name, module, path in (

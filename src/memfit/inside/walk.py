@@ -76,7 +76,7 @@ class Walk:
             return
         if not self.seen.add(address):
             if form in DATA:
-                self.blocks.again(thing, node)
+                self.blocks.again(address, node)
             return
         self.count(thing, kind, node)
         if form in DATA:

@@ -38,9 +38,10 @@ def likely_library(modules: Iterable[str]) -> Library | None:
     return max(found, key=lambda library: _told(library, tops), default=None)
 
 
-def _told(library: Library, tops: set[str]) -> tuple[int, int]:
-    """How much speaks for a library: what is imported of it, then how special it is."""
-    return len(tops & set(library.packages)), len(library.imports)
+def _told(library: Library, tops: set[str]) -> tuple[bool, int, int]:
+    """How much speaks for a library: itself, what else of it is imported, how special it is."""
+    own = library.packages[0] in tops
+    return own, len(tops & set(library.packages)), len(library.imports)
 
 
 def all_roles() -> dict[str, str]:

@@ -25,6 +25,9 @@ class TargetKind(StrEnum):
     OBJECT = "object"
 
 
+PROGRAMS = (TargetKind.SCRIPT, TargetKind.MODULE, TargetKind.NOTEBOOK)
+
+
 class Look(StrEnum):
     """How the child looks at a training that is about to begin."""
 

@@ -112,6 +112,7 @@ class UpdateSpec:
 class RunSpec:
     """One training run: algorithm, knobs, arrays, networks, vector env and callbacks.
 
+    `settings` are those that the program itself has and can be built with, in formulas or not.
     `scale` are the knobs by which the run is made smaller or larger as a whole, at its own size.
     `length` is the knob that says after how many environment steps it ends, `first_update` after
     how many of them updates begin. `learns_again` says that the script goes on to learn after that.
@@ -123,6 +124,7 @@ class RunSpec:
     policy: str
     knobs: Mapping[str, int]
     on_policy: bool
+    settings: Mapping[str, int] = field(default_factory=dict)
     observation: tuple[ArraySpec, ...] = ()
     arrays: tuple[ArraySpec, ...] = ()
     windows: tuple[WindowSpec, ...] = ()

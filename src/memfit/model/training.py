@@ -210,6 +210,18 @@ class LoopListener(Protocol):
         """An optimizer has made a step."""
 
     @abstractmethod
+    def works_on(self, running: Callable[[], bool]) -> None:
+        """The update that was told is of a compiled program, and may be `running`."""
+
+    @abstractmethod
+    def compiled(self) -> None:
+        """A program has been compiled."""
+
+    @abstractmethod
+    def goes_on(self) -> None:
+        """The script does something, and has nothing that could update."""
+
+    @abstractmethod
     def saving(self) -> None:
         """A checkpoint begins to be written."""
 
@@ -245,11 +257,10 @@ class Looping(Training, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class LoopFacts:
-    """What a loop says of itself after a trial: its facts, settings, and rows' bytes."""
+    """What a loop says of itself after a trial: its facts, and rows' bytes."""
 
     spec: RunSpec
     trial: TrialReading
-    settings: Mapping[str, int]
 
 
 class Stop(Protocol):

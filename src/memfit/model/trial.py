@@ -35,6 +35,29 @@ class TrialArrays:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoopBound:
+    """A loop at work: `done` of `total` turns, or of what its condition counts.
+
+    One that `counts` is a `for` over so many turns, of which the last is not done yet; else `done`
+    is a variable of the program's that its condition compares.
+    """
+
+    done: int
+    total: int
+    counts: bool
+    line: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLength:
+    """Env steps of a whole run, and the loop that says so; not `exact` where its turns differ."""
+
+    steps: int
+    where: str
+    exact: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrialAgain:
     """Peaks by phase, and resident bytes of arrays, of a short trial with other settings."""
 
@@ -49,9 +72,10 @@ class TrialReading:
 
     `built` are its bytes where it first stepped an env or updated, `now` and `free` its bytes, and
     those that malloc held and nobody used, at the end; `files` of `now` are pages of mapped files;
-    `held` are resident bytes of the rows of its
-    arrays. The first update came after `first_update` env steps; `played` of all `env_steps` were
-    recorded ones, played back. `again` is a second trial, with other settings.
+    `held` are resident bytes of the rows of its arrays. The first update came after `first_update`
+    env steps; `played` of all `env_steps` were recorded ones, played back. `whole` says that the
+    last update was a compiled program of the whole training, which had not come to its end. `run`
+    is when the run ends, where its loops say so. `again` is a second trial, with other settings.
     """
 
     updates: int
@@ -67,7 +91,20 @@ class TrialReading:
     free: int = 0
     files: int = 0
     held: Mapping[str, int] = field(default_factory=dict)
+    whole: bool = False
+    run: RunLength | None = None
     again: TrialAgain | None = None
+
+    @property
+    def length(self) -> str:
+        """How much was seen, for evidence: its updates, or what it did without any."""
+        if self.whole and self.updates == 1:
+            return f"{self.seconds:.0f} s, in a compiled program of the whole training"
+        if self.updates:
+            return f"{self.updates:,} updates"
+        if self.env_steps:
+            return f"{self.env_steps:,} env steps, no update was recognised"
+        return f"{self.cycles:,} turns of its loop, no update was recognised"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -274,7 +274,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "phases": ledger.phase_bytes,
         "moments": ledger.moment_bytes,
         "components": [component_json(ledger, c, plan.per) for c in ledger.components],
-        "knobs": dict(ledger.knobs),
+        "knobs": {**plan.spec.settings, **ledger.knobs},
         "changed": dict(plan.changed),
         "per": plan.per or None,
         **picked(plan, "capacity", "crossing", "findings", "hidden_findings", "advice"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -42,6 +44,8 @@ def trial(found: list[TrialReading], **options: Any) -> Trial:
         "look": lambda moment, last: None,
         "end": end,
         "owned": lambda: False,
+        "turned": lambda: None,
+        "in_a_loop": lambda: False,
         "memory": 2**62,
         "seconds": 60.0,
         "started": time.perf_counter(),
@@ -63,6 +67,13 @@ def many_cycles(one: Trial, work: Callable[[], object] = lambda: None) -> None:
     env = object()
     for _ in range(400):
         cycle(one, env, work)
+
+
+def many_steps(one: Trial) -> None:
+    env = object()
+    for _ in range(10_000):
+        one.stepped(env, 1)
+        one.goes_on()
 
 
 def many_updates(one: Trial) -> None:
@@ -102,6 +113,70 @@ def test_updates_without_any_env_are_seen_too() -> None:
     with pytest.raises(Ended):
         many_updates(trial(found))
     assert found[0].env_steps == 0 and "update" in found[0].peaks
+
+
+def test_without_anything_that_updates_turns_of_the_loop_are_cycles() -> None:
+    found: list[TrialReading] = []
+    turns = itertools.cycle([True, *[False] * 59])
+    one = trial(found, turned=lambda: next(turns))
+    with pytest.raises(Ended):
+        many_steps(one)
+    assert found[0].ended is TrialEnd.SEEN and not found[0].updates
+    assert found[0].cycles > 2 and found[0].env_steps > 120
+    assert found[0].length.endswith("env steps, no update was recognised")
+
+
+def test_what_may_still_update_is_waited_for() -> None:
+    found: list[TrialReading] = []
+    one, env = trial(found), object()
+    for _ in range(500):
+        one.stepped(env, 1)
+    one.ended()
+    assert not found and not one.trains
+
+
+def test_a_few_steps_of_an_env_are_no_training() -> None:
+    found: list[TrialReading] = []
+    one = trial(found)
+    for _ in range(20):
+        one.stepped(object(), 1)
+        one.goes_on()
+    one.ended()
+    assert not found
+
+
+def test_a_program_of_the_whole_training_is_watched_until_its_memory_is_steady() -> None:
+    found: list[TrialReading] = []
+    ended = threading.Event()
+
+    def end(reading: TrialReading) -> None:
+        found.append(reading)
+        ended.set()
+
+    one = trial(found, end=end)
+    one.updated()
+    one.works_on(lambda: True)
+    assert ended.wait(10)
+    assert found[0].ended is TrialEnd.SEEN and found[0].whole and found[0].updates == 1
+
+
+def test_a_program_that_has_come_to_its_end_is_not_waited_for() -> None:
+    found: list[TrialReading] = []
+    one = trial(found)
+    one.updated()
+    one.works_on(lambda: False)
+    time.sleep(0.2)
+    assert not found
+    with pytest.raises(Ended):
+        one.ended()
+    assert found[0].ended is TrialEnd.WHOLE and not found[0].whole
+
+
+def test_a_program_in_a_loop_is_one_update_of_many() -> None:
+    one = trial([], in_a_loop=lambda: True)
+    one.updated()
+    one.works_on(lambda: True)
+    assert one.running is None
 
 
 def test_what_a_library_owns_is_left_to_it() -> None:

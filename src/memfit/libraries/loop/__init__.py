@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from memfit.errors import SpecError
 from memfit.formulas.trial_rows import trial_rows
+from memfit.libraries.loop.own_files import OwnFiles
+from memfit.libraries.loop.setting_sources import SettingSources
 from memfit.libraries.loop.signals import Signals
 from memfit.libraries.loop.training import NAME, LoopTraining
 from memfit.model import Component, Readings, RunSpec
-from memfit.model.job import Job, Look, TargetKind
+from memfit.model.job import PROGRAMS, Job, Look, TargetKind
 from memfit.model.training import ModuleHook, Stop
 
-_PROGRAMS = (TargetKind.SCRIPT, TargetKind.MODULE, TargetKind.NOTEBOOK)
+_LEARNS = re.compile(rb"\b(backward|grad|value_and_grad|partial_fit)\(")
 
 
 class Loop:
@@ -28,15 +31,19 @@ class Loop:
     roles: Mapping[str, str] = {}
 
     def hooks(self, stop: Stop, job: Job) -> Iterator[Mapping[str, ModuleHook]]:
-        if job.kind not in _PROGRAMS or job.look not in (Look.SURVEY, Look.AFTER):
+        if job.kind not in PROGRAMS or job.look not in (Look.SURVEY, Look.AFTER):
             return
-        signals = Signals()
-        text = Path(job.target).absolute() if job.kind is TargetKind.SCRIPT else None
+        signals, sources = Signals(), SettingSources(job.knobs if job.rewrite else {})
         # A short trial has smaller arrays, which are to be seen again.
-        training = LoopTraining(signals, text, **({"least": 0} if job.short else {}))
+        least = {"least": 0} if job.short else {}
+        training = LoopTraining(signals, OwnFiles(job), sources, **least)
         tried = job.look is Look.SURVEY and not job.skip
         signals.start(lambda: stop(training), play_back=tried and not job.real_env)
+        text = Path(job.target) if job.kind is TargetKind.SCRIPT else None
+        if text is not None and text.is_file() and _LEARNS.search(text.read_bytes()):
+            signals.awaits()
         yield signals.hooks()
+        yield sources.hooks()
 
     def owns(self, made: Any) -> bool:
         return False

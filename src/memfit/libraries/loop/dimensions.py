@@ -3,49 +3,68 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 from memfit.model import ArraySpec, EvidenceKind
+from memfit.model.trial import TrialReading
 
+LENGTH = "env_steps"  # the knob of a run's length that no setting of its own says
+# Whole cycles may end a little before what a setting says, and evaluations step envs too.
+_NEAR, _SAID = 0.05, 0.25  # more where the loop itself names the setting
 _TOLD_ALONE = 16  # smaller numbers are the same by chance, unless the name says more
 # Names that say so where two settings have the same value, the more telling first.
 _TELLING = (
     *("num_envs", "n_envs", "num_steps", "n_steps", "rollout", "horizon", "buffer_size"),
     *("capacity", "memory_size", "replay_size", "batch_size", "minibatch", "agents"),
 )
-_LENGTHS = (
-    *("total_timesteps", "total_steps", "max_steps", "num_timesteps", "n_timesteps"),
-    *("total_env_steps", "max_timesteps", "timesteps", "num_frames", "total_frames"),
+# Such as total_timesteps, max_env_steps, num_frames, num_train_steps.
+_LENGTH_WORDS = re.compile(
+    r"(total|max|num|n|nb|all)?_?(total|train|training|env|environment|agent)?_?"
+    r"(time_?steps|steps|frames|interactions|transitions)(_total)?"
 )
-# May be of a rollout too: only where the run has not gone further already.
-_MAYBE_LENGTHS = ("steps", "num_env_steps", "n_steps_total")
+_SURE = re.compile(r"total|time_?steps|frames|env_?steps|train")
 
 
-def length_setting(settings: Mapping[str, int], seen: int = 0) -> str:
+def length_setting(settings: Mapping[str, int], trial: TrialReading) -> str:
     """The setting that says after how many env steps a run ends; nothing where none does.
 
-    So many steps were `seen`.
+    The loops that the run is in know best: a setting must agree with these. Without them its name
+    must say so, and the run must not have gone further; the surest name is taken.
     """
-    lower = {name.lower(): name for name in settings}
-    likely = (name for name in _MAYBE_LENGTHS if settings.get(lower.get(name, ""), 0) > seen)
-    return next((lower[name] for name in (*_LENGTHS, *likely) if name in lower), "")
+    named = [name for name in settings if _LENGTH_WORDS.fullmatch(name.lower())]
+    if trial.run is not None:
+        end = trial.run.steps
+        words = set(re.findall(r"\w+", trial.run.where))
+        near = [
+            n for n in named if abs(settings[n] - end) <= (_SAID if n in words else _NEAR) * end
+        ]
+        return min(near, key=lambda name: abs(settings[name] - end), default="")
+    further = [name for name in named if settings[name] > trial.env_steps]
+    return max(further, key=lambda name: (_is_sure(name), settings[name]), default="")
 
 
-def with_formulas(array: ArraySpec, settings: Mapping[str, int]) -> ArraySpec:
-    """An array whose dimensions are settings, or two of them multiplied or divided."""
+def _is_sure(name: str) -> bool:
+    return _SURE.search(name.lower()) is not None
+
+
+def with_formulas(array: ArraySpec, settings: Mapping[str, int], length: str = "") -> ArraySpec:
+    """An array whose dimensions are settings, or two of them multiplied or divided.
+
+    The one of the run's `length` is none of these.
+    """
     if array.kind not in ("buffer", "arrays"):
         return array  # networks have shapes of their own
-    shape = tuple(_formula(n, settings) if isinstance(n, int) else n for n in array.shape)
+    shape = tuple(_formula(n, settings, length) if isinstance(n, int) else n for n in array.shape)
     if shape == array.shape:
         return array
     return replace(array, shape=shape, evidence=EvidenceKind.PROBED)
 
 
-def _formula(dimension: int, settings: Mapping[str, int]) -> int | str:
+def _formula(dimension: int, settings: Mapping[str, int], length: str) -> int | str:
     names = sorted(settings, key=_rank)
-    lengths = {name.lower() for name in _LENGTHS}
-    names = [name for name in names if name.lower() not in lengths]
+    names = [name for name in names if name != length]
     for name in names:
         if settings[name] == dimension > 1 and (dimension >= _TOLD_ALONE or _tells(name)):
             return name

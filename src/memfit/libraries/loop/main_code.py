@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from memfit.libraries.loop.settings import change_argparse, set_constants
+from memfit.libraries.loop.constants import set_values
 
 WATCHED = "__memfit_watched__"  # the builtin that watches a class, and gives it back
 
@@ -19,7 +19,7 @@ def main_code(text: bytes | str, path: str, knobs: Mapping[str, int] = {}) -> Co
     """A script's code with its classes watched, and other values of its constants."""
     tree = ast.parse(text, path)
     if knobs:
-        set_constants(tree, knobs)
+        set_values(tree, knobs)
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and any(
             isinstance(part, ast.FunctionDef) and part.name == "step" for part in node.body
@@ -32,8 +32,6 @@ def main_code(text: bytes | str, path: str, knobs: Mapping[str, int] = {}) -> Co
 
 def run_main(path: str, knobs: Mapping[str, int] = {}, spec: ModuleSpec | None = None) -> None:
     """Run a script as the main module, or a module that has a spec, with other settings."""
-    if knobs:
-        change_argparse(knobs)
     code = main_code(Path(path).read_bytes(), path, knobs)
     main = ModuleType("__main__")
     main.__file__ = path

@@ -1,146 +1,104 @@
-"""A script's own settings: where they are found, and how they are given other values.
+"""A program's own settings, found in its variables while it runs.
 
-They are whole numbers in what argparse, tyro, absl and OmegaConf give, in dataclasses and dicts of
-settings, and constants in capitals of the main module.
+They are whole numbers in what argparse, tyro, absl, OmegaConf and the like give, in dataclasses,
+named tuples and dicts of settings, in objects and modules that hold them, and plain variables.
 """
 
 from __future__ import annotations
 
-import argparse
-import ast
-import functools
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import is_dataclass
+from types import ModuleType
 from typing import Any
 
-_DICTS = ("config", "cfg", "args", "hparams", "hyperparameters", "params", "settings")
-_LARGEST = 10**12
-_MOST = 200
+from memfit.libraries.loop.constants import whole_number
+
+_MOST = 200  # parts of one thing
+_DEPTH, _THINGS = 4, 4000
+_SPACES = ("Namespace", "SimpleNamespace")
+_KEYED = ("DictConfig", "ConfigDict", "FrozenConfigDict")
+_SCALARS = (int, float, str, bytes, bool, type(None))
+_IDLE = ("seed", "random_seed", "rng_seed", "SEED")  # no setting of the run's size
+
+Variables = Iterable[tuple[str, Any]]
 
 
-def settings_in(variables: Iterable[tuple[str, Any]]) -> dict[str, int]:
-    """Names and values, those of the innermost function first."""
+def settings_in(
+    variables: Variables,
+    given: Mapping[str, bool],
+    read: Mapping[str, int],
+    is_own: Callable[[str], bool],
+) -> dict[str, int]:
+    """Names and values of settings, those of the innermost function first.
+
+    `given` are the names to which the program's text gives values, and whether a plain variable of
+    that name is one; `read` is what it has read from its command line and from files; `is_own`
+    tells the program's own files. What is neither given nor read is no setting: nothing could
+    change it.
+    """
+    own = list(variables)
+    things = [thing for _, thing in own if not isinstance(thing, type)]
+    classes = [thing for _, thing in own if isinstance(thing, type)]  # these have defaults too
+    plain = [(name, thing) for name, thing in own if given.get(name)]
     found: dict[str, int] = {}
-    for name, thing in _with_own(variables):
-        if name.isupper() and _is_setting(thing):
-            found.setdefault(name, int(thing))
-        for inner, value in _parts(name, thing):
-            if isinstance(inner, str) and inner.isidentifier() and _is_setting(value):
-                found.setdefault(inner, int(value))
+    for name, value in (*_held(things, is_own), *plain, *read.items(), *_held(classes, is_own)):
+        number = whole_number(value)
+        if number is not None and name not in _IDLE and (name in given or name in read):
+            found.setdefault(name, number)
     return found
 
 
-def _with_own(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Variables, and what the objects have whose methods are at work."""
-    for name, thing in variables:
-        yield name, thing
-        if name == "self":
-            yield from list(getattr(thing, "__dict__", {}).items())
+def _held(things: list[Any], is_own: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:
+    """What is held by names of its own, the nearest first."""
+    level, seen = things, set[int]()
+    for _ in range(_DEPTH):
+        below: list[Any] = []
+        for thing in level:
+            if isinstance(thing, _SCALARS) or id(thing) in seen or len(seen) > _THINGS:
+                continue
+            seen.add(id(thing))
+            with suppress(Exception):  # what cannot be looked at has no settings
+                for name, value in list(_parts(thing, is_own))[:_MOST]:
+                    if isinstance(name, str) and name.isidentifier():
+                        yield name, value
+                        if not isinstance(value, type):
+                            below.append(value)
+        level = below
 
 
-def _parts(name: str, thing: Any) -> Iterator[tuple[Any, Any]]:
+def _parts(thing: Any, is_own: Callable[[str], bool]) -> Iterable[tuple[Any, Any]]:
     kind = type(thing)
-    if isinstance(thing, argparse.Namespace):
-        yield from list(vars(thing).items())
-    elif is_dataclass(thing) and not isinstance(thing, type):
-        own = [field.name for field in fields(thing)]
-        if len(own) <= _MOST:
-            kept = getattr(thing, "__dict__", {})
-            yield from ((field, kept[field]) for field in own if field in kept)
-    elif kind is dict and name.lower() in _DICTS:
-        yield from list(thing.items())[:_MOST]
-    elif kind.__name__ == "DictConfig" and kind.__module__.startswith("omegaconf"):
-        yield from thing.items()
-    elif kind.__name__ == "FlagValues" and kind.__module__.startswith("absl"):
-        yield from thing.flag_values_dict().items()
+    if isinstance(thing, dict):
+        return thing.items() if len(thing) <= _MOST else ()
+    if kind.__name__ in _KEYED:
+        return list(thing.items())
+    if kind.__name__ == "FlagValues":
+        return list(thing.flag_values_dict().items())
+    if isinstance(thing, tuple):
+        return list(zip(getattr(kind, "_fields", ()), thing, strict=False))
+    if isinstance(thing, ModuleType):
+        return vars(thing).items() if is_own(str(getattr(thing, "__file__", ""))) else ()
+    if isinstance(thing, type):
+        return vars(thing).items() if _is_of_program(thing, is_own) else ()
+    if kind.__name__ in _SPACES or is_dataclass(thing) or _is_of_program(kind, is_own):
+        return _attributes(thing, is_own)
+    return ()
 
 
-def _is_setting(value: Any) -> bool:
-    return type(value) is int and 1 <= value <= _LARGEST
+def _attributes(thing: Any, is_own: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:
+    """What an instance has by itself, then what its classes have; no code of its own is called."""
+    yield from list(getattr(thing, "__dict__", {}).items())
+    for kind in type(thing).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if not name.startswith("__"):
+                yield name, getattr(thing, name, None)
+        if _is_of_program(kind, is_own):
+            yield from list(vars(kind).items())
 
 
-# -- other values --------------------------------------------------------------------------------
-
-
-def with_argument_values(args: Iterable[str], knobs: Mapping[str, int]) -> list[str]:
-    """A script's arguments, with the values of options that it was given changed."""
-    words = list(args)
-    for at, word in enumerate(words):
-        option, equals, _ = word.partition("=")
-        name = option.lstrip("-").replace("-", "_")
-        if not option.startswith("-") or name not in knobs:
-            continue
-        if equals:
-            words[at] = f"{option}={knobs[name]}"
-        elif at + 1 < len(words):
-            words[at + 1] = str(knobs[name])
-    return words
-
-
-def change_argparse(knobs: Mapping[str, int]) -> None:
-    """Let every parser of argparse give these values for options that it knows."""
-    parse = argparse.ArgumentParser.parse_known_args
-
-    @functools.wraps(parse)
-    def parsed(*args: Any, **kwargs: Any) -> Any:
-        namespace, rest = parse(*args, **kwargs)
-        for name, value in knobs.items():
-            if hasattr(namespace, name):
-                setattr(namespace, name, value)
-        return namespace, rest
-
-    argparse.ArgumentParser.parse_known_args = parsed  # type: ignore[method-assign]
-
-
-def set_constants(tree: ast.AST, knobs: Mapping[str, int]) -> None:
-    """Give a script's constants, and its classes' fields, other values."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef):
-            for statement in node.body:
-                _change(statement, knobs)
-        elif isinstance(node, ast.Dict):
-            for key, value in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
-                    _set(value, str(key.value), knobs)
-
-
-def _change(statement: ast.stmt, knobs: Mapping[str, int]) -> None:
-    if isinstance(statement, ast.Assign | ast.AnnAssign):
-        for name in _constant_names(statement):
-            if isinstance(statement.value, ast.Constant):
-                _set(statement.value, name, knobs)
-
-
-def _set(value: ast.Constant, name: str, knobs: Mapping[str, int]) -> None:
-    if name in knobs and type(value.value) is int:
-        value.value = knobs[name]
-
-
-def settable(text: bytes) -> set[str]:
-    """The settings that a script's text gives a value to, so that another can take its place."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return set()
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef):
-            found |= {name for s in node.body for name in _constant_names(s)}
-        elif isinstance(node, ast.Dict):
-            found |= {str(k.value) for k in node.keys if isinstance(k, ast.Constant)}
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
-            words = [str(a.value) for a in node.args if isinstance(a, ast.Constant)]
-            found |= {word.lstrip("-").replace("-", "_") for word in words}
-    return found
-
-
-def _constant_names(statement: ast.stmt) -> list[str]:
-    targets: list[ast.expr] = []
-    if isinstance(statement, ast.Assign):
-        targets = statement.targets
-    elif isinstance(statement, ast.AnnAssign):
-        targets = [statement.target]
-    value = getattr(statement, "value", None)
-    if not isinstance(value, ast.Constant) or not _is_setting(value.value):
-        return []
-    return [target.id for target in targets if isinstance(target, ast.Name)]
+def _is_of_program(kind: type, is_own: Callable[[str], bool]) -> bool:
+    module = sys.modules.get(kind.__module__)
+    return module is not None and is_own(str(getattr(module, "__file__", "")))

@@ -1,7 +1,8 @@
 """Notices what any training loop does: envs that are stepped, optimizers, checkpoints.
 
 The outermost of envs that call each other counts. All of torch's optimizers have hooks of their
-own.
+own. Where a script has made none, each backward pass, gradient of JAX or `fit` of an estimator is
+an update.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, TypeVar
 
+from memfit.libraries.loop.jax_calls import JaxCalls
 from memfit.libraries.loop.main_code import WATCHED
 from memfit.libraries.loop.playback import Playback
 from memfit.libraries.loop.watched_classes import watch
@@ -34,6 +36,9 @@ class Signals:
         self.updates = 0
         self.steps = 0
         self.played = 0  # env steps
+        self.optimizers = 0
+        self.awaited = False
+        self.fitting = 0
 
     def start(self, begun: Callable[[], None], *, play_back: bool) -> None:
         """Notice from now on; `begun` is called when a loop does something for the first time."""
@@ -53,6 +58,8 @@ class Signals:
         return {
             "builtins": self._watch_classes,
             "torch.optim.optimizer": self._watch_optimizers,
+            "torch.autograd": self._watch_gradients,
+            **JaxCalls(self).hooks(),
             **saves,
         }
 
@@ -79,7 +86,30 @@ class Signals:
         watch(cls, self)
         return cls
 
+    def _watch_gradients(self, module: ModuleType) -> None:
+        for name in ("backward", "grad"):
+            setattr(module, name, self._differentiating(getattr(module, name)))
+
+    def _differentiating(self, gradients: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(gradients)
+        def differentiate(*args: Any, **kwargs: Any) -> Any:
+            found = gradients(*args, **kwargs)
+            if os.getpid() == self.pid and not self.optimizers:
+                self.updated()
+            return found
+
+        return differentiate
+
     def _watch_optimizers(self, module: ModuleType) -> None:
+        build = module.Optimizer.__init__
+
+        @functools.wraps(build)
+        def built(*args: Any, **kwargs: Any) -> None:
+            self.optimizers += 1
+            build(*args, **kwargs)
+
+        module.Optimizer.__init__ = built
+
         def updated(optimizer: Any, args: Any, kwargs: Any) -> None:
             if os.getpid() == self.pid:
                 self.updated()
@@ -107,8 +137,8 @@ class Signals:
 
     # -- what happens ------------------------------------------------------------------------------
 
-    def updated(self) -> None:
-        """An optimizer has made a step."""
+    def updated(self, running: Callable[[], bool] | None = None) -> None:
+        """An optimizer has made a step, or something else has learned, and may be `running`."""
         if not self.updates and not self.steps:
             for cls in _all_classes():  # some are made where nobody sees it, in functions
                 self.watched(cls)
@@ -120,6 +150,8 @@ class Signals:
             self.playback = None
         if self.listener is not None:
             self.listener.updated()
+            if running is not None:
+                self.listener.works_on(running)
 
     def stepped(self, env: Any, steps: int) -> None:
         """The outermost env was stepped, or a batch was collected."""
@@ -127,6 +159,27 @@ class Signals:
         self._begin()
         if self.listener is not None:
             self.listener.stepped(env, steps)
+            self._goes_on()
+
+    def called(self) -> None:
+        """A compiled function of JAX that learns nothing was called."""
+        self._begin()
+        self._goes_on()
+
+    def compiled(self) -> None:
+        """A program of JAX has been compiled."""
+        if self.listener is not None:
+            self.listener.compiled()
+
+    def awaits(self) -> None:
+        """The script has what learns, and has not begun to."""
+        self.awaited = True
+
+    def _goes_on(self) -> None:
+        """Tell where nothing is known that could update."""
+        known = self.updates or self.optimizers or self.awaited
+        if self.listener is not None and not known:
+            self.listener.goes_on()
 
     def _begin(self) -> None:
         begun, self.begun = self.begun, None

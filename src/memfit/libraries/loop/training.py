@@ -7,21 +7,22 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from pathlib import Path
 from typing import Any
 
 from memfit.formulas.shared_rows import BUILT, TRAINING
 from memfit.libraries.driven import version_of
-from memfit.libraries.loop.dimensions import length_setting, with_formulas
+from memfit.libraries.loop.constants import settable
+from memfit.libraries.loop.dimensions import LENGTH, length_setting, with_formulas
 from memfit.libraries.loop.filling import fill_rate, filled_after, steps_to_fill
-from memfit.libraries.loop.settings import settable, settings_in
+from memfit.libraries.loop.own_files import OwnFiles
+from memfit.libraries.loop.setting_sources import SettingSources
+from memfit.libraries.loop.settings import settings_in
 from memfit.libraries.loop.signals import Signals
 from memfit.model import ArraySpec, EvidenceKind, RunSpec, names_in
 from memfit.model.training import LoopFacts, Looping, LoopListener
 from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
 
-NAME = "loop"
-LENGTH = "env_steps"
+NAME, JAX = "loop", "jax"
 _LEAST = 16 * 1024  # smaller arrays have a row together
 _FILLED = 0.97  # an array of which more is resident is there in full
 _FILLS = 2**20  # a buffer that is worth to be told how it fills
@@ -44,15 +45,20 @@ class _Row:
 class LoopTraining(Looping):
     """A loop that no library owns, while it runs."""
 
-    def __init__(self, signals: Signals, text: Path | None, *, least: int = _LEAST) -> None:
+    def __init__(
+        self, signals: Signals, own: OwnFiles, sources: SettingSources, *, least: int = _LEAST
+    ) -> None:
         self.signals = signals
-        self.text = text
+        self.own = own
+        self.sources = sources
         self.least = least
 
     def facts(self) -> RunSpec:
+        in_jax = JAX in sys.modules and not self.signals.optimizers
+        packages = [name for name in (JAX if in_jax else "torch",) if name in sys.modules]
         return RunSpec(
-            library=NAME,
-            version="",
+            library=JAX if in_jax else NAME,
+            version=" ".join(f"{name} {version_of(name)}" for name in packages),
             algorithm="training loop",
             policy="",
             knobs={},
@@ -74,9 +80,9 @@ class LoopTraining(Looping):
         held: Mapping[str, Sequence[TrialArrays]],
         variables: Iterable[tuple[str, Any]],
     ) -> LoopFacts:
-        every = settings_in(variables)
-        settings = self._settings(every)
-        length = length_setting(every, trial.env_steps) or LENGTH
+        texts = list(self.own.texts())
+        settings = self._settings(variables, texts)
+        length = length_setting(settings, trial) or LENGTH
         rollout, update = held.get("rollout", ()), held.get("update", ())
         trained = {row.path.removesuffix(" grad") for row in update if row.path.endswith(" grad")}
         in_update = _together(update, trained, self.least)
@@ -91,47 +97,34 @@ class LoopTraining(Looping):
             if isinstance(array.filled, str):
                 rows = int(array.shape[0])
                 fills.append((rows, _filled_rows(row.held, rows)))
-            arrays.append(with_formulas(array, settings))
+            arrays.append(with_formulas(array, settings, length))
             resident[name] = row.held.resident
         told = replace(trial, held=resident, played=self.signals.played)
         knobs = {name: settings[name] for name in _names(arrays)}
         scale = dict(knobs)
-        if length in every:
-            knobs[length] = every[length]
+        if length in settings:
+            knobs[length] = settings[length]
         elif fills:
-            knobs[length] = _until_full(fills, trial)
+            knobs[length] = trial.run.steps if trial.run else _until_full(fills, trial)
         spec = replace(
             self.facts(),
-            version=f"torch {version_of('torch')}" if "torch" in sys.modules else "",
             knobs=knobs,
+            settings=settings,
             arrays=tuple(arrays),
             scale=scale,
             length=length if length in knobs else "",
             first_update=min(trial.first_update, knobs.get(length, trial.first_update)),
-            notes=(*_notes(told, knobs), *self._unseen(told)),
+            notes=(*_notes(told, knobs), *_unseen(told, texts)),
         )
-        return LoopFacts(spec=spec, trial=told, settings=settings)
+        return LoopFacts(spec=spec, trial=told)
 
-    def _unseen(self, trial: TrialReading) -> Iterator[str]:
-        """What the script may do later that the trial has not seen."""
-        if not trial.env_steps:
-            yield (
-                "no env was stepped before enough updates were seen: where the script goes on to "
-                "something else after these, that is not in this plan"
-            )
-        text = self.text.read_text(errors="replace") if self.text is not None else ""
-        if "save" not in trial.peaks and any(call in text for call in _SAVES):
-            yield (
-                "the script writes checkpoints, and wrote none in the trial: what that adds for a "
-                "moment is not in this plan"
-            )
-
-    def _settings(self, every: Mapping[str, int]) -> dict[str, int]:
-        """The settings that the script itself gives values to."""
-        if self.text is None:
-            return {}
-        given = settable(self.text.read_bytes())
-        return {name: value for name, value in every.items() if name in given}
+    def _settings(self, variables: Iterable[tuple[str, Any]], texts: list[str]) -> dict[str, int]:
+        """The settings that the program itself gives values to, or reads."""
+        given: dict[str, bool] = {}
+        for text in texts:
+            for name, plain in settable(text).items():
+                given[name] = given.get(name, False) or plain
+        return settings_in(variables, given, self.sources.values, self.own.has)
 
     def _array(
         self, row: _Row, phases: tuple[str, ...], trial: TrialReading, length: str
@@ -163,6 +156,31 @@ class LoopTraining(Looping):
         )
 
 
+def _unseen(trial: TrialReading, texts: Iterable[str]) -> Iterator[str]:
+    """What the script may do later that the trial has not seen."""
+    if not trial.updates:
+        yield (
+            f"no step of an optimizer, no gradient and no fit() was seen in {trial.env_steps:,}"
+            f" env steps and {trial.cycles:,} turns of the script's loop: the plan is what "
+            "these took"
+        )
+    elif trial.whole:
+        yield (
+            "the training is one compiled program, which was ended when its memory had stopped "
+            "growing: what the script does after it is not in this plan"
+        )
+    elif not trial.env_steps:
+        yield (
+            "no env was stepped before enough updates were seen: where the script goes on to "
+            "something else after these, that is not in this plan"
+        )
+    if "save" not in trial.peaks and any(call in text for text in texts for call in _SAVES):
+        yield (
+            "the script writes checkpoints, and wrote none in the trial: what that adds for a "
+            "moment is not in this plan"
+        )
+
+
 def _filled_rows(held: TrialArrays, rows: int) -> int:
     """How many of the rows of a buffer are there, or elements of a queue."""
     if held.capacity:
@@ -188,7 +206,7 @@ def _until_full(arrays: Iterable[tuple[int, int]], trial: TrialReading) -> int:
 
 def _where(held: TrialArrays, trial: TrialReading, filled: int | str | None) -> str:
     size = f"{held.count:,} arrays" if held.count != 1 else f"{held.dtype} {held.shape}"
-    said = f"held by the run's variables in a trial of {trial.updates:,} updates: {size}"
+    said = f"held by the run's variables in a trial of {trial.length}: {size}"
     if isinstance(filled, str) and held.capacity:
         said += f" in a queue of {held.elements:,} of at most {held.capacity:,}"
     elif isinstance(filled, str):
@@ -260,7 +278,10 @@ def _notes(trial: TrialReading, knobs: Mapping[str, int]) -> Iterable[str]:
             f"on the way to the first update, {trial.played:,} env steps were recorded ones, "
             "played back; --real-env steps the env itself"
         )
-    if LENGTH in knobs:
+    if LENGTH in knobs and trial.run is not None:
+        about = "" if trial.run.exact else "about "
+        yield f"the run ends after {about}{knobs[LENGTH]:,} env steps: {trial.run.where}"
+    elif LENGTH in knobs:
         yield (
             "buffers that were still filling are taken to be filled: that is after "
             f"{knobs[LENGTH]:,} env steps; where the run ends before, say so with --set {LENGTH}=N"

@@ -1,7 +1,8 @@
-"""Classes whose calls tell what a training loop does: envs, and what collects from envs.
+"""Classes whose calls tell what a training loop does: envs, what collects from them, estimators.
 
 An env's class has `step`, and beside it something that only envs have. A collector of TorchRL may
-let other processes step its envs; then each batch that it gives is a rollout.
+let other processes step its envs; then each batch that it gives is a rollout. An estimator is as
+scikit-learn has them, and learns in `fit`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from memfit.libraries.loop.playback import Playback
 
 _STEPS = ("step", "step_and_maybe_reset")
 _BESIDE = ("reset", "get_observations", "action_space")
+_FITS = ("fit", "partial_fit")
 _SPACES = ("action_space", "action_spec")  # what an env has that is also a network
 
 
@@ -28,16 +30,24 @@ class Heard(Protocol):
     pid: int
     depth: int  # of the calls of envs that are under way
     updates: int
+    fitting: int  # estimators that are
     steps: int
     playback: Playback | None
 
     def stepped(self, env: Any, steps: int) -> None:
         """The outermost env was stepped, or a batch was collected."""
 
+    def updated(self) -> None:
+        """Something has learned."""
+
 
 def watch(cls: type, heard: Heard) -> None:
-    """Let a class tell of its calls, if it is one of envs or of collectors."""
+    """Let a class tell of its calls, if it is one of envs, collectors or estimators."""
     own = vars(cls)
+    if hasattr(cls, "predict") and hasattr(cls, "get_params"):
+        for name in _FITS:
+            if type(own.get(name)) is FunctionType:
+                setattr(cls, name, _Fit(heard, own[name]))
     collect = own.get("iterator")
     if isgeneratorfunction(collect) and hasattr(cls, "update_policy_weights_"):
         cls.iterator = _Collect(heard, collect)  # type: ignore[attr-defined]
@@ -106,6 +116,18 @@ class _Step(_Watched):
         if not heard.depth and heard.updates == updates:
             heard.stepped(env, envs_of(env))
         return result
+
+
+class _Fit(_Watched):
+    def __call__(self, estimator: Any, /, *args: Any, **kwargs: Any) -> Any:
+        heard = self.heard
+        heard.fitting += 1
+        try:
+            return self.own(estimator, *args, **kwargs)
+        finally:
+            heard.fitting -= 1
+            if not heard.fitting and os.getpid() == heard.pid:
+                heard.updated()
 
 
 class _Reset(_Watched):

@@ -2,6 +2,8 @@
 
 It is told what the loop does: an env was stepped, an optimizer has updated, something is saved. It
 ends when two whole cycles of collecting and updating were seen and the peak has stopped growing.
+Where a script has nothing that updates, turns of its own loop are its cycles; where one compiled
+program is all of the training, that has no cycles, and its memory alone is watched.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ _RISE, _RISE_SHARE = 2**20, 0.003  # a peak that rises by less has stopped growi
 # the second where they keep growing, as a replay that is filled does.
 _STEADY_SECONDS, _STEADY_UPDATES, _GROWING_SECONDS = 2.0, 16, 5.0
 _LEAST_UPDATES = 8  # blocks find their places in malloc's heap only after a few
+_LEAST_STEPS = 100  # that a script without updates steps its env, if it trains
+_NO_TURN_SECONDS = 20.0  # that such a script is watched for if it has no loop to tell its cycles
 
 Look = Callable[[str, bool], None]
 End = Callable[[TrialReading], object]
@@ -38,7 +42,9 @@ class Trial:
     """Measures a loop; `look` is called where arrays of a phase are held, `end` once at the end.
 
     `look` is told whether that is the last look. While a library's training is `owned` by the
-    script, the trial does not end before its time: that may be what is to be planned. `memory`
+    script, the trial does not end before its time: that may be what is to be planned. `turned`
+    says whether the script's outermost loop has gone on since it was asked last, None where there
+    is none over elements; `in_a_loop` whether the script is in any. `memory`
     is the most that it may take, `seconds` for how long it goes on once it has updated; `alive` is
     called now and then. Of a `short` one, one cycle will do.
     """
@@ -49,6 +55,8 @@ class Trial:
         look: Look,
         end: End,
         owned: Callable[[], bool],
+        turned: Callable[[], bool | None],
+        in_a_loop: Callable[[], bool],
         memory: int,
         seconds: float,
         started: float,
@@ -58,6 +66,8 @@ class Trial:
         self.look = look
         self.end = end
         self.owned = owned
+        self.turned = turned
+        self.in_a_loop = in_a_loop
         self.alive = alive
         self.short = short
         self.memory = memory
@@ -72,12 +82,15 @@ class Trial:
         self.updates = self.cycles = self.env_steps = self.in_update = self.usual = 0
         self.built = self.peaks.now()
         self.peaks.close("build")
-        self.read = self.risen = time.perf_counter()
+        self.read = self.risen = self.begun = time.perf_counter()
         self.first = self.second = 0.0  # when the first update, and the second cycle, were done
         self.high = self.risen_updates = 0
         self.asked = self.told = 0.0
-        self.first_update = 0
+        self.first_update = self.at_once = 0
         self.looked = False
+        self.turns = 0
+        self.bare = self.turns_over = False  # nothing that could update is known; it has a loop
+        self.running: Callable[[], bool] | None = None
         self.learned_from: set[int] = set()  # the envs that were stepped before the first update
         quiet_thread(self._watch, "memfit trial")
 
@@ -89,6 +102,7 @@ class Trial:
             if self.over:
                 return
             self.env_steps += steps
+            self.at_once = steps
             if not self.updates:
                 self.learned_from.add(id(env))
             phase = "rollout" if id(env) in self.learned_from else "evaluate"
@@ -102,11 +116,40 @@ class Trial:
             if self._done():
                 self._finish(TrialEnd.SEEN)
 
+    def goes_on(self) -> None:
+        """The script does something, and has nothing that could update."""
+        with self.lock:
+            if self.over:
+                return
+            turned = self.turned()
+            self.bare, self.turns_over = True, turned is not None
+            if turned:
+                self.turns += 1
+                self._close("rollout", "rollout")
+                if self.turns > 1 and not self.looked:  # the script may end before the trial does
+                    self.looked = True
+                    self._look("rollout")
+            if self._done():
+                self._finish(TrialEnd.SEEN)
+
+    def compiled(self) -> None:
+        """A program has been compiled, which takes memory of its own for a while."""
+        with self.lock:
+            if not self.over:
+                self._close("build", self.phase)
+
+    def works_on(self, running: Callable[[], bool]) -> None:
+        """The last update is of a compiled program: outside of loops, it is the whole training."""
+        with self.lock:
+            if not self.over and not self.in_a_loop():
+                self.running = running
+
     def updated(self) -> None:
         """An optimizer has made a step."""
         with self.lock:
             if self.over:
                 return
+            self.running = None
             self.updates += 1
             self.in_update = self.in_update + 1 if self.phase == "update" else 1
             if self.phase != "update" or time.perf_counter() > self.read + _BETWEEN_READINGS:
@@ -144,9 +187,15 @@ class Trial:
     def ended(self) -> None:
         """The script has come to its end."""
         with self.lock:
-            if not self.over and self.updates:
+            if not self.over and self.trains:
                 self._close(self.phase, self.phase)
                 self._finish(TrialEnd.WHOLE)
+
+    @property
+    def trains(self) -> bool:
+        """Whether it has updated, or goes on as a training does that has nothing that updates."""
+        stepped = self.env_steps >= _LEAST_STEPS or (not self.env_steps and self.turns >= _CYCLES)
+        return bool(self.updates or (self.bare and stepped))
 
     # -- meanwhile -----------------------------------------------------------------------------
 
@@ -173,13 +222,32 @@ class Trial:
         now = time.perf_counter()
         if self.short and (self.cycles or (not self.env_steps and self.updates >= _CYCLES)):
             return True
-        if not self.first or (self.env_steps and self.cycles < _CYCLES):
+        if not self.updates:
+            return self._turned_enough(now)
+        if self.env_steps and self.cycles < _CYCLES:
             return False
         if now > (self.second or self.first) + _GROWING_SECONDS:
             return True
         steady = self.risen_updates + min(_STEADY_UPDATES, self.risen_updates)
         if self.updates < max(_LEAST_UPDATES, steady):
             return False
+        return now - self.risen > max(_STEADY_SECONDS, (now - self.first) / 2)
+
+    def _turned_enough(self, now: float) -> bool:
+        """The same where nothing updates: the peak has not risen for half of the time."""
+        since = now - self.begun
+        if not self.trains or (self.turns_over and self.turns <= _CYCLES):
+            return False
+        if not self.turns_over and since < _NO_TURN_SECONDS:
+            return False
+        return now - self.risen > max(_STEADY_SECONDS, since / 2)
+
+    def _worked_enough(self) -> bool:
+        """Whether a program that is the whole training has filled what memory it takes."""
+        if self.running is None or not self.running():
+            return False
+        self._close("update", "update")
+        now = time.perf_counter()
         return now - self.risen > max(_STEADY_SECONDS, (now - self.first) / 2)
 
     def _done(self) -> bool:
@@ -198,23 +266,28 @@ class Trial:
         """What was seen so far."""
         return TrialReading(
             updates=self.updates,
-            cycles=self.cycles,
+            cycles=self.cycles or self.turns,
             env_steps=self.env_steps,
             seconds=time.perf_counter() - self.started,
             ended=end,
             peaks=dict(self.peaks.bytes),
             built=self.built,
             first_update=self.first_update,
+            whole=self.running is not None and self.running(),
         )
 
     def _watch(self) -> None:
         while not self.over and os.getpid() == self.own:
             time.sleep(_WATCH_SECONDS)
-            late = self.updates and time.perf_counter() > self.deadline
-            full = proc.resident(self.own) > self.memory
-            if not (late or full):
-                continue
             with self.lock:
                 if not self.over:
-                    self._close(self.phase, self.phase)
-                    self._finish(TrialEnd.TIME if late else TrialEnd.MEMORY)
+                    self._end_by_itself()
+
+    def _end_by_itself(self) -> None:
+        """End where that is not for the loop to say."""
+        late = self.trains and time.perf_counter() > self.deadline
+        if late or proc.resident(self.own) > self.memory:
+            self._close(self.phase, self.phase)
+            self._finish(TrialEnd.TIME if late else TrialEnd.MEMORY)
+        elif self._worked_enough():
+            self._finish(TrialEnd.SEEN)

@@ -1,0 +1,189 @@
+"""A copy of another process's memory that is read as it is needed, many places at a time.
+
+Pages are read in chunks, once, and only those that are there: to read another would make it. A
+walk that asks for millions of words gets them out of the copy, without a call for each.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memfit.measure.kernel.mappings import Mapping
+from memfit.measure.kernel.proc import PAGE
+from memfit.measure.kernel.process_memory import ProcessMemory
+
+Addresses = NDArray[np.uint64]
+Words = NDArray[np.uint64]
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+_BITS = 16  # of an address within a chunk
+_CHUNK = 1 << _BITS
+_WORDS = _CHUNK // 8
+_LARGEST = 2**36  # a mapping beyond that is address space kept for something else
+_MOST_AT_ONCE = 256  # chunks that one read brings, at most
+
+
+class MemoryCopy:
+    """Private memory of a process, by address; what cannot be read is zero."""
+
+    def __init__(self, maps: Sequence[Mapping], memory: ProcessMemory, most_bytes: int) -> None:
+        self._memory = memory
+        own = [m for m in maps if _may_hold_objects(m)]
+        self._start_list = [m.start for m in own]
+        self._end_list = [m.end for m in own]
+        self.starts = np.array(self._start_list, dtype=np.uint64)
+        self.ends = np.array(self._end_list, dtype=np.uint64)
+        chunks = [(m.end - 1 >> _BITS) - (m.start >> _BITS) + 1 for m in own]
+        # The number of an address's chunk is its upper bits and this.
+        before = np.cumsum([0, *chunks])
+        first = np.array([m.start >> _BITS for m in own], dtype=np.int64)
+        self._shift = before[:-1].astype(np.int64) - first
+        self._shift_list = self._shift.tolist()
+        self._slots = np.full(int(before[-1]), -1, dtype=np.int32)
+        self._most = max(16, min(most_bytes, 8 * 2**30) // _CHUNK)
+        self._copy = np.zeros(self._most * _WORDS, dtype=np.uint64)  # takes memory as it is used
+        self._again = False
+        self._byte_view = memoryview(self._copy.view(np.uint8))  # type: ignore[arg-type]
+        self._slot_view = memoryview(self._slots)  # type: ignore[arg-type]
+        self._used = 0
+        self._chunk_region = np.repeat(np.arange(len(own)), chunks)
+        # Places for marks: one for every 16 bytes.
+        sizes = np.array([m.reserved // 16 for m in own], dtype=np.int64)
+        ends = np.cumsum(sizes)
+        self._mark_shift = ends - sizes - (self.starts >> np.uint64(4)).astype(np.int64)
+        self.mark_places = int(ends[-1]) if len(ends) else 0
+
+    def readable(self, addresses: Addresses, size: int = 16) -> Flags:
+        """Which of these are places of so many bytes, where words begin."""
+        _, there = self._regions(addresses, size)
+        return there
+
+    def room(self, addresses: Addresses) -> Indices:
+        """How many bytes follow each address in its mapping; none where it cannot be read."""
+        regions, there = self._regions(addresses, 8)
+        found = np.zeros(len(addresses), dtype=np.int64)
+        found[there] = (self.ends[regions[there]] - addresses[there]).astype(np.int64)
+        return found
+
+    def marks(self, addresses: Addresses) -> Indices:
+        """A number for each of these readable addresses, the same within 16 bytes."""
+        at = np.searchsorted(self.starts, addresses, side="right") - 1
+        return self._mark_shift[at] + (addresses >> np.uint64(4)).astype(np.int64)
+
+    def words(self, addresses: Addresses, count: int) -> Words:
+        """So many words from each address on, in rows; zeros where they cannot be read."""
+        if not len(addresses):
+            return np.zeros((0, count), dtype=np.uint64)
+        found = np.zeros((len(addresses), count), dtype=np.uint64)
+        regions, there = self._regions(addresses, 8 * count)
+        if not there.any():
+            return found
+        everywhere = bool(there.all())
+        at = addresses if everywhere else addresses[there]
+        shift = self._shift[regions if everywhere else regions[there]]
+        places = at.astype(np.int64)[:, None] + 8 * np.arange(count)
+        chunks = (places >> _BITS) + shift[:, None]
+        if not self._bring(chunks):  # more than may be copied at once
+            half = len(addresses) // 2
+            halves = (addresses[:half], addresses[half:]) if half else ()
+            return np.concatenate([self.words(part, count) for part in halves]) if half else found
+        index = (self._slots[chunks].astype(np.int64) << (_BITS - 3)) + (
+            (places & (_CHUNK - 1)) >> 3
+        )
+        if everywhere:
+            return self._copy[index]
+        found[there] = self._copy[index]
+        return found
+
+    def word(self, addresses: Addresses) -> Words:
+        """The word at each address; zero where it cannot be read."""
+        found: Words = self.words(addresses, 1)[:, 0]
+        return found
+
+    def list_at(self, address: int, count: int) -> list[int]:
+        """Some words in a row, as plain numbers; none where they cannot be read."""
+        if address & 7 or count < 0:
+            return []
+        data = self.bytes_at(address, 8 * count)
+        return memoryview(data).cast("Q").tolist() if len(data) == 8 * count else []
+
+    def bytes_at(self, address: int, size: int) -> bytes:
+        """Some bytes, from any address on; fewer where there are no more."""
+        at = bisect_right(self._start_list, address) - 1
+        if at < 0 or address >= self._end_list[at]:
+            return b""
+        end = min(address + size, self._end_list[at])
+        parts = []
+        while address < end:
+            chunk = (address >> _BITS) + self._shift_list[at]
+            if self._slot_view[chunk] < 0:
+                self._bring(np.array([chunk]))
+            stop = min(end, (address | _CHUNK - 1) + 1)
+            place = (self._slot_view[chunk] << _BITS) + (address & _CHUNK - 1)
+            parts.append(self._byte_view[place : place + stop - address])
+            address = stop
+        return b"".join(parts)
+
+    def now(self, addresses: Addresses, count: int) -> Words:
+        """Words as they are by now, past the copy; for a few places only."""
+        found = np.zeros((len(addresses), count), dtype=np.uint64)
+        for i, address in enumerate(addresses.tolist()):
+            data = self._memory.read(address, 8 * count)
+            if len(data) == 8 * count:
+                found[i] = np.frombuffer(data, dtype=np.uint64)
+        return found
+
+    def _regions(self, addresses: Addresses, size: int) -> tuple[Indices, Flags]:
+        at = np.searchsorted(self.starts, addresses, side="right") - 1
+        there = (at >= 0) & (addresses & np.uint64(7) == 0)
+        if len(self.ends):
+            there &= addresses <= self.ends[at] - np.uint64(min(size, PAGE))
+            if size > PAGE:
+                there &= addresses + np.uint64(size) <= self.ends[at]
+        return at, there
+
+    def _bring(self, chunks: Indices) -> bool:
+        """Read those of these chunks that are not in the copy yet; whether they fit into it."""
+        missing = self._slots[chunks] < 0
+        if not missing.any():
+            return True
+        wanted = np.unique(chunks[missing])
+        if self._used + len(wanted) > self._most:
+            # What was read is let go of; what is asked for must fit together with it.
+            self._slots[:] = -1
+            self._used, self._again = 0, True
+            wanted = np.unique(chunks)
+            if len(wanted) > self._most:
+                return False
+        apart = (np.diff(wanted) != 1) | (np.diff(self._chunk_region[wanted]) != 0)
+        for run in np.split(wanted, np.flatnonzero(apart) + 1):
+            for part in range(0, len(run), _MOST_AT_ONCE):
+                self._read(run[part : part + _MOST_AT_ONCE])
+        return True
+
+    def _read(self, run: Indices) -> None:
+        """Read chunks that follow one another in one mapping."""
+        at = int(self._chunk_region[run[0]])
+        start = (int(run[0]) - self._shift_list[at]) << _BITS
+        low, high = self._start_list[at], self._end_list[at]
+        place = self._used * _WORDS
+        into = self._copy[place : place + len(run) * _WORDS]
+        if self._again:
+            into[:] = 0
+        end = min(high, start + len(run) * _CHUNK)
+        for a, b in self._memory.present(max(low, start), end):
+            self._memory.read_into(into[(a - start) // 8 : (b - start) // 8], a)
+        self._slots[run] = np.arange(self._used, self._used + len(run))
+        self._used += len(run)
+
+
+def _may_hold_objects(m: Mapping) -> bool:
+    """Private memory that is read and has pages; devices and what is kept for later are left."""
+    if m.path.startswith(("/dev/", "[v")) or not m.rss or m.reserved > _LARGEST:
+        return False
+    return m.perms.startswith("r") and "p" in m.perms

@@ -1,0 +1,92 @@
+"""Processes that change all the time are walked without harm to them or to the walk."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from memfit.measure.live.outside_walk.answer import walk_outside
+from memfit.measure.live.outside_walk.interpreter import NotWalkable
+from tests.measure.live.outside_walk.children import PYTHONS, running
+
+MUTATES = """
+import collections, os, random, sys, threading
+
+class Thing:
+    def __init__(self, n):
+        self.values = [n] * (n % 50)
+
+steady = [f"steady {i:08d}" for i in range(5000)]
+lists, dicts, sets, queue = [], {}, set(), collections.deque(maxlen=3000)
+counted = 0
+
+def mutate(seed):
+    global counted
+    r = random.Random(seed)
+    while True:
+        n = r.randrange(10**6)
+        lists.append(Thing(n))
+        if len(lists) > 5000:
+            del lists[: r.randrange(4000)]
+        dicts[n % 5000] = {"a": [n], n: str(n) * 20}
+        if n % 997 == 0:
+            dicts.clear()
+        sets.add((n % 3000, "x" * (n % 300)))
+        if n % 1499 == 0:
+            sets.clear()
+        queue.append(bytearray(n % 2000))
+        setattr(Thing(n), f"name{n % 100}", n)
+        counted += 1
+
+for seed in range(4):
+    threading.Thread(target=mutate, args=(seed,), daemon=True).start()
+print("ready", flush=True)
+for line in sys.stdin:
+    print(counted, flush=True)
+"""
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_one_that_changes_its_containers_all_the_time(python: str, tmp_path: Path) -> None:
+    with running(MUTATES, tmp_path, python) as process:
+        assert process.stdin is not None and process.stdout is not None
+        for _ in range(4):
+            answer = walk_outside(process.pid, seconds=60, roles={})
+            rows = {row["holder"]: row for row in answer["python"]}
+            assert rows["steady"]["elements"] == 5000
+            assert 5000 <= rows["steady"]["objects"] <= 5002
+            # Nothing is told that cannot be: all of it is less than 100 MB.
+            assert sum(row["nbytes"] for row in answer["python"]) < 100e6
+            counts = []
+            for _ in range(2):
+                process.stdin.write("\n")
+                process.stdin.flush()
+                counts.append(int(process.stdout.readline()))
+                time.sleep(0.05)
+            assert counts[0] < counts[1]  # it goes on
+
+
+def test_a_walk_ends_in_time_with_what_it_has(tmp_path: Path) -> None:
+    script = """
+    import sys
+    rows = [{"step": i, "text": str(i)} for i in range(300_000)]
+    print("ready", flush=True)
+    sys.stdin.readline()
+    """
+    with running(script, tmp_path) as process:
+        answer = walk_outside(process.pid, seconds=0.0, roles={})
+        assert not answer["walk"]["complete"]
+
+
+def test_what_is_no_python_cannot_be_walked(tmp_path: Path) -> None:
+    script = """
+    import os
+    print("ready", flush=True)
+    os.execvp("cat", ["cat"])
+    """
+    with running(script, tmp_path) as process:
+        time.sleep(0.5)
+        with pytest.raises(NotWalkable, match="interpreter"):
+            walk_outside(process.pid, seconds=5, roles={})
