@@ -120,3 +120,41 @@ def test_a_script_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     script.write_text("raise RuntimeError('no such level')")
     assert main(["sweep", str(script), "--over", "n_envs=1,2", "-q"]) == 1
     assert "no such level" in capsys.readouterr().err
+
+
+LOOP = """
+import numpy as np
+import torch
+class Env:
+    observation_space = action_space = None
+    def reset(self):
+        return 0
+    def step(self, action):
+        return 0, 1.0, False, {}
+env = Env()
+env.reset()
+NUM_STEPS = 16
+obs = torch.zeros(NUM_STEPS, 2**18)
+net = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    for step in range(NUM_STEPS):
+        env.step(0)
+        obs[step] = 1
+    for _ in range(8):
+        net(torch.ones(4)).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.slow
+def test_a_loop_is_tried_with_each_value(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(LOOP)
+    result = sweep(target=path, over="NUM_STEPS=32,128", on=["2GiB"])
+    assert [point.outcome for point in result.points] == [Outcome.DONE] * 2
+    assert result.line is not None
+    assert result.line.bytes_per_unit == pytest.approx(MIB, rel=0.05)
+    assert [p.planned_bytes for p in result.points] == [
+        pytest.approx(p.peak_bytes, rel=0.05) for p in result.points
+    ]

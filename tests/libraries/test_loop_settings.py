@@ -69,6 +69,16 @@ class TestText:
         assert settable("n = 4") == {"n": True}
         assert settable("def f(n=4): pass\nfor n in range(3): pass") == {"n": False}
 
+    def test_attributes_of_other_objects_have_values_of_their_own(self) -> None:
+        text = """
+class Env:
+    def __init__(self, n): self.rows = n
+config.rows = 24
+config.more = 1
+config.more += 1
+"""
+        assert settable(text).keys() == {"rows"}
+
     def test_they_get_other_values(self) -> None:
         text = """
 SIZE = 2**3

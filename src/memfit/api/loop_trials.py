@@ -13,15 +13,29 @@ from memfit.libraries import library_of
 from memfit.libraries.loop.dimensions import LENGTH
 from memfit.measure.children import sandbox
 from memfit.measure.children.import_cost import ImportCost
-from memfit.model.job import PROGRAMS, Job, Status, TargetKind
+from memfit.model.job import PROGRAMS, Job, Look, Status, TargetKind
 from memfit.sources.script import learn_calls
 from memfit.sources.target import text_of
 
 _BY_FORMULA = ("n_envs",)  # more envs may be more processes, and minutes
+_SECONDS, _SHARE = 60.0, 0.9  # a loop is tried for, and of the time that its child has
 _UNCONFIRMED = (
     "a second trial with other values of the settings did not come through: formulas of them are "
     "read from one trial alone"
 )
+
+
+def is_loop(job: Job) -> bool:
+    """Whether a target is a program whose main text calls no learn() of a library."""
+    text = text_of(job)
+    learns = text is not None and learn_calls(text) > 0
+    return job.kind in PROGRAMS and not learns
+
+
+def trial_job(job: Job, memory: int, timeout: float) -> Job:
+    """The job of a trial that takes at most so much memory and time."""
+    seconds = min(_SECONDS, _SHARE * timeout)
+    return replace(job, look=Look.SURVEY, trial_seconds=seconds, trial_bytes=memory)
 
 
 def built(
@@ -32,9 +46,7 @@ def built(
     What malloc keeps at a size is best seen at that size; what formulas say from another one is for
     settings that a run cannot be built with.
     """
-    text, failed = text_of(job), None
-    learns = text is not None and learn_calls(text) > 0
-    rewrite = job.kind in PROGRAMS and not learns
+    failed, rewrite = None, is_loop(job)
     by_formula = (LENGTH,) if rewrite else _BY_FORMULA
     asked = {name: value for name, value in knobs.items() if name not in by_formula}
     if asked and (rewrite or job.kind is TargetKind.SCRIPT):

@@ -13,7 +13,7 @@ from memfit.analyses.after_learn import with_after
 from memfit.analyses.earlier_learn import left_by, with_row
 from memfit.analyses.second_trial import is_complete
 from memfit.api.child_errors import error_of
-from memfit.api.loop_trials import built, tried_again
+from memfit.api.loop_trials import built, trial_job, tried_again
 from memfit.api.surveyed import Surveyed, imports_for, ledger_of
 from memfit.errors import UsageError
 from memfit.formulas.array_bytes import scaled
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 _SMALLEST = 1024  # the most times that a rehearsal is smaller than the run
-_TRIAL_SECONDS, _TRIAL_SHARE = 60.0, 0.9  # a loop is tried for, and of what its child may take
+_TRIAL_SHARE = 0.9  # of what its child may take, a trial takes at most
 _WELL_MATCHED = 0.95  # a smaller share of bytes whose growth is known is worth a note
 _TWICE = "the script calls learn() more than once; "
 _FIRST = f"{_TWICE}the first call needs the most of the first two"
@@ -94,13 +94,8 @@ def plan(
     hardware = [parse_hardware(name) for name in on] or default_hardware()
     limit_used = Limit.given(limit) or limits.memory_limit()
     asked = module_job(str(target), args) if module else job_of(target, args, knobs)
-    job = replace(
-        asked,
-        network=network,
-        real_env=real_env,
-        trial_seconds=min(_TRIAL_SECONDS, _TRIAL_SHARE * timeout),
-        trial_bytes=min(limit_used.bytes, int(_TRIAL_SHARE * sandbox.room())),
-    )
+    most = min(limit_used.bytes, int(_TRIAL_SHARE * sandbox.room()))
+    job = trial_job(replace(asked, network=network, real_env=real_env), most, timeout)
     with ThreadPoolExecutor(max_workers=3) as pool:
         base = pool.submit(import_cost, imports_for(job))
         script = text_of(job)

@@ -5,22 +5,28 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from memfit.api.child_errors import error_of
+from memfit.api.loop_trials import is_loop, trial_job
 from memfit.api.plan import Progress, plan, say
+from memfit.api.surveyed import imports_for, ledger_of
 from memfit.errors import MemfitError, UsageError
 from memfit.measure.children import sandbox
+from memfit.measure.children.import_cost import ImportCost, import_cost
 from memfit.measure.survey.rehearsal import SECONDS
 from memfit.model import Ledger, Outcome, Point
-from memfit.model.job import Job, Look, Status, TargetKind
+from memfit.model.job import Answer, Job, Look, Status, TargetKind
+from memfit.model.trial import TrialEnd
 from memfit.sources.target import SPEC, job_of
 
 UPDATES = 2
 _NO_MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory", "bad_alloc")
 _KILLED = -9
+_TRIAL_SHARE = 0.9  # of what its child may take, a trial takes at most
 
 
 def runner_of(
@@ -123,11 +129,19 @@ class _Target:
     def run(
         self, value: int, *, memory: int, timeout: float, alive: Callable[[int], None]
     ) -> Point:
-        ended = sandbox.run(self._job(value), timeout=timeout, memory=memory, alive=alive)
+        job, peak = self._job(value), 0
+        if is_loop(job):
+            tried = trial_job(job, int(_TRIAL_SHARE * memory), timeout)
+            job = replace(tried, rewrite=bool(job.knobs))
+        ended = sandbox.run(job, timeout=timeout, memory=memory, alive=alive)
+        if job.look is Look.SURVEY and _is_of_library(ended.answer):
+            ended = sandbox.run(self._job(value), timeout=timeout, memory=memory, alive=alive)
         answer = ended.answer
         match answer.status:
             case Status.OBSERVED | Status.REHEARSED:
                 outcome = Outcome.DONE
+            case Status.SURVEYED:
+                outcome, peak = _tried(job, answer)
             case Status.NO_SETTING:
                 raise UsageError(self._lacking(answer.settings))
             case Status.TIMED_OUT:
@@ -142,7 +156,7 @@ class _Target:
                     raise error_of(ended, self.target)
         return Point(
             value=value,
-            peak_bytes=max(ended.peak_bytes, *answer.peaks.values(), 0),
+            peak_bytes=peak or max(ended.peak_bytes, *answer.peaks.values(), 0),
             outside_bytes=ended.outside_bytes,
             outcome=outcome,
             seconds=ended.seconds,
@@ -163,6 +177,24 @@ class _Target:
     def plan(self, progress: Progress | None) -> tuple[Ledger | None, tuple[str, ...]]:
         args = _with_value(self.args, self.knob, self.smallest)
         return _ledger(self.target, args, self.knob, progress, network=self.network)
+
+
+def _is_of_library(answer: Answer) -> bool:
+    """Whether a program that looked like a loop trains by a library, in another of its files."""
+    return answer.readings is not None and answer.readings.trial is None
+
+
+def _tried(job: Job, answer: Answer) -> tuple[Outcome, int]:
+    """What a loop takes that was tried: its peak, with buffers as full as the run will fill them.
+
+    One that was ended for its memory did not fit.
+    """
+    base = Future[ImportCost]()
+    base.set_result(import_cost(imports_for(job)))
+    found = ledger_of(job, answer, base)
+    trial = found.readings.trial
+    full = trial is not None and trial.ended is TrialEnd.MEMORY
+    return Outcome.OUT_OF_MEMORY if full else Outcome.DONE, found.ledger.peak.bytes
 
 
 def _with_value(words: Sequence[str], knob: str, value: int) -> list[str]:

@@ -109,7 +109,10 @@ def _parsed(text: bytes | str) -> ast.Module:
 
 def _places(tree: ast.Module) -> Iterator[_Place]:
     signatures = dict(_signatures(tree))
-    counted, varied = _set_again(tree)
+    counted = _counted_up(tree)
+    for name, statement in _set_once(tree):
+        if len(statement.targets) == 1 and _is_number(statement.value):
+            yield _Place(name, statement, "value")
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _assignments(node, counted)
@@ -121,10 +124,6 @@ def _places(tree: ast.Module) -> Iterator[_Place]:
                     yield _Place(str(key.value), node, "values", at)
         elif isinstance(node, ast.Call):
             yield from _of_call(node, signatures)
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
-            name = _attribute_or_entry(node.targets[0])
-            if name and name not in varied and _is_number(node.value):
-                yield _Place(name, node, "value")
 
 
 def _assignments(scope: Any, counted: set[str]) -> Iterator[_Place]:
@@ -276,20 +275,38 @@ def _attribute_or_entry(target: ast.expr) -> str:
     return ""
 
 
-def _set_again(tree: ast.Module) -> tuple[set[str], set[str]]:
-    """Variables that are counted up; attributes and entries that are, or get several values."""
-    counted: set[str] = set()
-    varied: Counter[str] = Counter()
+def _counted_up(tree: ast.Module) -> set[str]:
+    """Variables that are counted up, or set from within functions."""
+    found: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.AugAssign):
-            if isinstance(node.target, ast.Name):
-                counted.add(node.target.id)
-            varied[_attribute_or_entry(node.target)] += 2
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
         elif isinstance(node, ast.Global | ast.Nonlocal):
-            counted.update(node.names)
+            found.update(node.names)
+    return found
+
+
+def _set_once(tree: ast.Module) -> Iterator[tuple[str, ast.Assign]]:
+    """Attributes and entries that get one value alone, by the object of a class or a variable."""
+    times: Counter[str] = Counter()
+    places: dict[str, tuple[str, ast.Assign]] = {}
+    for owner, node in _with_class(tree, ""):
+        if isinstance(node, ast.AugAssign):
+            times[f"{owner} {ast.unparse(node.target)}"] += 2
         elif isinstance(node, ast.Assign):
-            varied.update(map(_attribute_or_entry, node.targets))
-    return counted, {name for name, times in varied.items() if times > 1}
+            for target in node.targets:
+                name = _attribute_or_entry(target)
+                key = f"{owner} {ast.unparse(target)}" if name else ""
+                times[key] += 1
+                places[key] = name, node
+    yield from (found for key, found in places.items() if key and times[key] == 1)
+
+
+def _with_class(node: ast.AST, owner: str) -> Iterator[tuple[str, ast.AST]]:
+    """All nodes below one, with the class that they are in."""
+    for child in ast.iter_child_nodes(node):
+        yield owner, child
+        yield from _with_class(child, child.name if isinstance(child, ast.ClassDef) else owner)
 
 
 def _own_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
