@@ -71,6 +71,7 @@ class LoopTrial:
         self.dismissed = False
         self.main: ModuleType | None = None
         self.held: dict[str, list[TrialArrays]] = {}
+        self.last: list[TrialArrays] = []
 
     def begin(self, training: Looping) -> None:
         """Let it run on, and measure it meanwhile."""
@@ -128,11 +129,13 @@ class LoopTrial:
         look = looked_at_here if last else looked_at_in_a_fork
         found = look(self._variables())
         if found:
-            self.held[moment] = found
+            self.held[moment] = self.last = found
 
     def _end(self, reading: TrialReading) -> None:
         assert self.training is not None
-        told = replace(reading, run=self._length(reading))
+        arrays = sum(row.resident for row in self.last if row.mapped)
+        files = max(0, reading.files - arrays)
+        told = replace(reading, run=self._length(reading), files=files)
         facts = self.training.observed(told, self.held, self._variables())
         known = facts.spec.settings
         asked = {} if self.job.short else self.job.knobs  # a short one may vary what it can
