@@ -21,7 +21,8 @@ class TrialArrays:
     """The arrays of one holder, by its path from the run's variables.
 
     `resident` of their `bytes` are in memory. `shape` is that of the largest of `count`. Where they
-    are in a queue of bounded length, it has `elements` of at most `capacity`.
+    are in a queue of bounded length, it has `elements` of at most `capacity`; in a list that
+    `grows` with the run, it has so many and no bound.
     """
 
     path: str
@@ -32,6 +33,7 @@ class TrialArrays:
     shape: tuple[int, ...] = ()
     elements: int = 0
     capacity: int = 0
+    grows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
