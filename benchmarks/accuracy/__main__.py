@@ -15,7 +15,7 @@ from benchmarks.accuracy import baselines, calibrate, plan, report, table, truth
 from benchmarks.accuracy.case import Case
 from benchmarks.accuracy.cases import select
 from benchmarks.accuracy.child import stop_all
-from benchmarks.accuracy.draw import draw
+from benchmarks.accuracy.draw import draw, has_workers
 from benchmarks.accuracy.isolation import private_libraries
 from benchmarks.accuracy.store import Store
 
@@ -29,7 +29,17 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("stage", choices=STAGES)
     parser.add_argument("--only", metavar="SUBSTRING", help="only cases with this in their name")
     parser.add_argument("--slice", choices=["small"], help="only the cases of the small slice")
-    parser.add_argument("--jobs", type=int, default=1, help="cases at once (truth: always one)")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="cases at once (truth: of one process each)"
+    )
+    parser.add_argument(
+        "--processes",
+        choices=["one", "several"],
+        help="only drawn runs of one process, or those with workers",
+    )
+    parser.add_argument(
+        "--part", metavar="K/N", type=part, default=(1, 1), help="every N-th case, from the K-th on"
+    )
     parser.add_argument("--again", action="store_true", help="also cases that have a result")
     parser.add_argument("--draw", type=int, metavar="SEED", help="runs drawn at random instead")
     parser.add_argument("--runs", type=int, default=150, help="how many of them")
@@ -37,13 +47,22 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def part(text: str) -> tuple[int, int]:
+    """Read which of so many parts is asked for."""
+    which, of = (int(word) for word in text.split("/"))
+    if not 1 <= which <= of:
+        raise ValueError(text)
+    return which, of
+
+
 def stage_function(
     stage: str, stack: contextlib.ExitStack, *, times: int
 ) -> Callable[[Case], dict[str, Any]]:
     """Return what to do with one case; drawn ones are run so many times."""
     if stage == "truth":
-        prefix = stack.enter_context(private_libraries())
-        if not prefix:
+        private = stack.enter_context(private_libraries())
+        prefix = [*truth.watched_closely(), *private]
+        if not private:
             say("no private mounts allowed: other Pythons will distort the truth")
         if times:
             base = {"import_bytes": truth.import_bytes(prefix)}
@@ -106,6 +125,10 @@ def main() -> int:
     cases = draw(args.draw, args.runs) if drawn else select(args.only, args.slice == "small")
     if args.stage == "busy":
         cases = cases[::EVERY]
+    if args.processes:
+        cases = [case for case in cases if has_workers(case) == (args.processes == "several")]
+    which, parts = args.part
+    cases = cases[which - 1 :: parts]
     known = store.current(cases)
     todo = [case for case in cases if args.again or case.name not in known]
     say(f"{args.stage}: {len(todo)} of {len(cases)} cases to run")
@@ -122,7 +145,9 @@ def main() -> int:
             say(f"[{number}/{len(todo)}] {case.name}: {describe(result)}")
             return bool(result["ok"])
 
-        jobs = 1 if args.stage == "truth" else max(1, args.jobs)
+        # The kernel keeps the mark of one process, whatever else runs; trees have to be sampled.
+        sampled = args.stage == "truth" and (not drawn or args.processes != "one")
+        jobs = 1 if sampled else max(1, args.jobs)
         numbered = enumerate(todo, 1)
         if jobs == 1:
             failures = sum(not one(item) for item in numbered)

@@ -82,6 +82,11 @@ def draw(seed: int, count: int) -> list[Case]:
     return cases
 
 
+def has_workers(case: Case) -> bool:
+    """Whether a drawn run has processes beside its own."""
+    return json.loads(case.args[0])["vec_env"] != "dummy"
+
+
 def _kind(run: Drawn) -> str:
     """What its network is, as the table groups runs."""
     if run.extractor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -9,6 +10,20 @@ from benchmarks.accuracy.case import Case
 from benchmarks.accuracy.child import CALM, LIMIT_SECONDS, Run, run
 
 DRAWN_SECONDS = 300.0
+FIRST = 15  # steps of priority by which the sampler comes before what it looks at
+
+
+def watched_closely() -> list[str]:
+    """Let this process come first on a busy machine, and return what starts a run as usual.
+
+    A sampler that has to wait for its turn misses peaks of trees. Where this is not allowed,
+    measure trees on a quiet machine.
+    """
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, -FIRST)
+    except PermissionError:
+        return []
+    return ["nice", "-n", str(FIRST)]
 
 
 def peak_bytes(done: Run) -> int:
@@ -53,6 +68,6 @@ def measure(case: Case, prefix: list[str], limit_seconds: float = LIMIT_SECONDS)
         "ok": not failed,
         "why": done.complaint() if failed else None,
         "peak_bytes": None if failed else peak_bytes(done),
-        "private_libraries": bool(prefix),
+        "private_libraries": "unshare" in prefix,
         **done.measures(),
     }

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from memfit.libraries.loop.jax_calls import JaxCalls
+from memfit.libraries.loop.jax_programs import largest_program, largest_shape, program_arrays
 from memfit.libraries.loop.signals import Signals
+from memfit.libraries.loop.training import _named
+from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
+
+TRIAL = TrialReading(updates=1, cycles=0, env_steps=0, seconds=1.0, ended=TrialEnd.SEEN)
 
 
 class Hearing:
@@ -29,8 +35,8 @@ class Hearing:
     def called(self) -> None:
         self.words.append("call")
 
-    def compiled(self) -> None:
-        self.words.append("compiled")
+    def compiled(self, *, learns: bool) -> None:
+        self.words.append("learns" if learns else "compiled")
 
     def awaits(self) -> None:
         self.words.append("awaits")
@@ -67,7 +73,7 @@ class TestJax:
             function(weights)
             words.append(hearing.words[-1])
         assert words == ["call", "update", "call", "update"]
-        assert "compiled" not in hearing.words
+        assert "learns" not in hearing.words  # which was told when it was compiled
 
     def test_the_gradient_itself_is_an_update_outside_of_what_is_compiled(self, heard: Any) -> None:
         hearing, jax = heard
@@ -148,3 +154,39 @@ class TestWithoutAnOptimizer:
         signals.watched(Estimator)
         assert Estimator().fit() == "fitted"
         assert signals.updates == 1
+
+
+class TestPrograms:
+    def test_the_largest_shape_is_the_one_with_the_most_dimensions(self) -> None:
+        text = "f32[64,32,8]{2,1,0} fusion(f32[2048,8] %a, s32[4]), f32[999999,99]"
+        assert largest_shape(text, 2**20) == (64, 32, 8)
+        assert largest_shape("nothing", 2**20) == (1,)
+
+    def test_xla_says_what_a_program_takes(self) -> None:
+        jax = pytest.importorskip("jax")
+
+        def wide(x: Any) -> Any:
+            rows = jax.lax.map(lambda n: jax.numpy.sin(x * n), jax.numpy.arange(64.0))
+            return jax.numpy.sort(rows, axis=0).sum()
+
+        function = jax.jit(wide)
+        jax.block_until_ready(function(jax.numpy.ones((128, 256))))
+        program = largest_program()
+        assert program is not None and program.name == "wide"
+        assert program.temporaries >= 64 * 128 * 256 * 4
+        assert program.shape == (64, 128, 256)
+        whole = replace(TRIAL, whole=True, built=2**30, peaks={"update": 2**30 + 5 * 2**20})
+        [(array, size)] = program_arrays(whole)
+        assert array.name == "wide.temporaries" and array.shape == (64, 128, 256)
+        assert size == 5 * 2**20  # so much of it was filled
+        assert not list(program_arrays(replace(TRIAL, updates=0)))
+
+    def test_trees_of_parameters_have_one_row_each(self) -> None:
+        pairs = {
+            "state.params['Dense_0']['kernel']": ("state.params", "parameters"),
+            "main().target_params['w']": ("target_params", "parameters"),
+            "train_state.opt_state[0].mu['w']": ("train_state.opt_state", "optimizer"),
+        }
+        for path, found in pairs.items():
+            held = TrialArrays(path=path, bytes=2**20, resident=2**20)
+            assert _named(held, set(), 0) == found

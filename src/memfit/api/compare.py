@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memfit.errors import UsageError
-from memfit.model import Comparison, Forecast, Trace
+from memfit.model import Comparison, Forecast, Limit, Trace
 from memfit.model.json_loader import from_json
 
 # What speaks of a run alone on the machine; all others say what was there at the time.
@@ -44,11 +44,13 @@ def recorded(path: Path | str) -> tuple[Trace, Forecast]:
     return trace, outlook(trace)
 
 
-def outlook(trace: Trace) -> Forecast:
-    """How the memory of a recorded run went on at its end."""
-    from memfit.analyses.forecast import forecast
+def outlook(trace: Trace, limit: Limit | None = None) -> Forecast:
+    """How the memory of a recorded run goes on; of one that has ended, how it went."""
+    from memfit.analyses.forecast import forecast, verdict
 
-    return forecast(trace.readings, trace.limit.bytes if trace.limit else None)
+    judge = forecast if trace.exit_code is None else verdict
+    bound = limit or trace.limit
+    return judge(trace.readings, bound.bytes if bound else None, trace.members)
 
 
 def _result(path: Path) -> tuple[tuple[str, int, dict[str, int]], str]:

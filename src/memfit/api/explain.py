@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from memfit.analyses import tree_ledger
@@ -14,9 +15,11 @@ from memfit.libraries import all_roles
 from memfit.measure.kernel import limits
 from memfit.measure.live import nvidia, process_tree
 from memfit.measure.live.holder_reading import HolderReading, read_holders
+from memfit.measure.record.run_above import run_above
 from memfit.model import Explanation, Inside, Limit
 
 _LEAST_SECONDS = 0.2
+_RUN_LIMIT = "--limit of its memfit run"
 
 
 def explain(
@@ -65,7 +68,7 @@ def explain(
         ledger=ledger,
         pss_bytes=sum(p.pss for p in now.processes),
         named_share=tree_ledger.named_share(now.processes),
-        limit=Limit.given(limit) or limits.memory_limit(pid=pid),
+        limit=Limit.given(limit) or _run_limit(pid) or limits.memory_limit(pid=pid),
         available_bytes=limits.available(),
         settings=tree_ledger.settings(now.processes[0], cores=os.cpu_count() or 1),
         device_bytes=nvidia.used_by([p.pid for p in now.processes]),
@@ -75,6 +78,12 @@ def explain(
         notes=now.notes,
         seconds=time.monotonic() - started,
     )
+
+
+def _run_limit(pid: int) -> Limit | None:
+    """The limit of the `memfit run` that a process is under, which ends it before any other."""
+    run = run_above(pid)
+    return None if run is None or run.limit is None else replace(run.limit, source=_RUN_LIMIT)
 
 
 def _inside(reading: HolderReading) -> Inside | None:

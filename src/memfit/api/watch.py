@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from memfit.analyses.forecast import forecast
-from memfit.analyses.targets import judge
+from memfit.analyses.forecast import forecast, verdict
+from memfit.analyses.targets import judge as judge_targets
 from memfit.analyses.tree_ledger import tree_ledger
+from memfit.api.compare import outlook
 from memfit.errors import UsageError
 from memfit.measure.kernel import limits, proc
 from memfit.measure.live import process_tree
+from memfit.measure.record.member_series import MemberSeries
 from memfit.measure.record.recording_reader import load
+from memfit.measure.record.run_above import run_above
 from memfit.measure.record.sampling import Sampler
-from memfit.model import Frame, Ledger, Limit, Reading, Targets, Watched
+from memfit.model import Frame, Ledger, Limit, Reading, Targets, Trace, Watched
 
 _ROWS_SHARE = 20  # reading rows takes at most this part of the time
 _KEPT = 4000
@@ -50,17 +54,23 @@ def _own_runs() -> list[int]:
 
 
 class _Live:
-    """Process trees that run."""
+    """Process trees that run. Below `memfit run`, what that has recorded so far is known too."""
 
     def __init__(self, pids: Sequence[int], limit: int | None, targets: Targets) -> None:
         self.pids = list(pids)
         self.targets = targets
-        self.limit = Limit.given(limit) or limits.memory_limit(pid=self.pids[0])
+        above = run_above(self.pids[0])
+        run = above.limit if above is not None else None
+        self.limit = Limit.given(limit) or run or limits.memory_limit(pid=self.pids[0])
         self._samplers = {pid: Sampler(proc.Tree(main=pid)) for pid in self.pids}
         self._started = time.monotonic()
         self._readings: list[Reading] = []
+        if above is not None and len(self.pids) == 1 and _is_whole(self.pids[0], above):
+            self._started -= time.time() - above.started
+            self._readings += above.readings
+        self._series = MemberSeries()
+        self._names: dict[int, str] = {}
         self._rows: tuple[tuple[str, int], ...] = ()
-        self._processes: tuple[Watched, ...] = ()
         self._next_rows = 0.0
         self._title = " ".join(str(pid) for pid in self.pids)
 
@@ -70,9 +80,11 @@ class _Live:
         if alive and time.monotonic() >= self._next_rows:
             self._read_rows(alive)
         seconds = time.monotonic() - self._started
-        samples = [self._samplers[pid].sample(seconds) for pid in alive]
+        samplers = [self._samplers[pid] for pid in alive]
+        samples = [sampler.sample(seconds) for sampler in samplers]
+        shares = {pid: held for sampler in samplers for pid, held in sampler.shares().items()}
         total = sum(s.bytes for s in samples)
-        if alive:
+        if total:
             self._readings.append(
                 Reading(
                     seconds=seconds,
@@ -81,44 +93,52 @@ class _Live:
                     threads=sum(s.threads for s in samples),
                     filling=sum(s.filling for s in samples),
                     room=sum(s.room for s in samples),
+                    files=sum(s.files for s in samples),
                 )
             )
-            del self._readings[:-_KEPT]
+            if len(self._readings) > _KEPT:
+                del self._readings[: _KEPT // 2 : 2]
+            self._series.look(seconds, shares)
+        judge = forecast if alive else verdict
+        processes = tuple(map(self._process, shares, shares.values()))
         return Frame(
             title=self._title,
             bytes=total,
             limit=self.limit,
-            processes=self._processes if alive else (),
+            processes=processes,
             rows=self._rows,
             readings=tuple(self._readings),
-            forecast=forecast(self._readings, self.limit.bytes),
-            targets=tuple(judge(self.targets, self._processes, total)),
+            forecast=judge(self._readings, self.limit.bytes, self._series.members),
+            targets=tuple(judge_targets(self.targets, processes, total)),
             ended=not alive,
+        )
+
+    def _process(self, pid: int, amount: int) -> Watched:
+        if pid not in self._names:
+            self._names[pid] = proc.command(pid) or f"process {pid}"
+        return Watched(
+            pid=pid,
+            depth=0 if pid in self.pids else 1,
+            name=self._names[pid],
+            bytes=amount,
+            threads=proc.threads(pid),
         )
 
     def _read_rows(self, alive: Sequence[int]) -> None:
         started = time.monotonic()
         views = []
         for pid in alive:
-            try:
+            with suppress(UsageError):  # it has ended meanwhile
                 views.append(process_tree.read_tree(pid))
-            except UsageError:  # it has ended meanwhile
-                continue
         if views:
             self._title = views[0][0].command or self._title
             self._rows = _rows([tree_ledger(view) for view in views])
-            self._processes = tuple(
-                Watched(
-                    pid=p.pid,
-                    depth=0 if p.pid in self.pids else 1,
-                    name=p.command or p.name,
-                    bytes=p.pss,
-                    threads=p.threads,
-                )
-                for view in views
-                for p in view
-            )
         self._next_rows = time.monotonic() + _ROWS_SHARE * (time.monotonic() - started)
+
+
+def _is_whole(pid: int, run: Trace) -> bool:
+    """Whether a process is the whole of a recorded run: its command, or the keeper of that."""
+    return pid in (run.pid, proc.state_and_parent(run.pid)[1])
 
 
 class _Recorded:
@@ -146,13 +166,23 @@ class _Recorded:
             title=" ".join(trace.command),
             bytes=last.bytes,
             limit=limit,
-            processes=(own,),
+            processes=_latest(trace) or (own,),
             rows=_rows([trace.peak_ledger]) if trace.peak_ledger else (),
-            readings=trace.readings[-_KEPT:],
-            forecast=forecast(trace.readings, limit.bytes),
-            targets=tuple(judge(self.targets, [own], last.bytes)),
+            readings=trace.readings,
+            forecast=outlook(trace, limit),
+            targets=tuple(judge_targets(self.targets, [own], last.bytes)),
             ended=trace.exit_code is not None,
         )
+
+
+def _latest(trace: Trace) -> tuple[Watched, ...]:
+    """The processes of a recording when they were read last; their threads are not recorded."""
+    at = max((m.readings[-1].seconds for m in trace.members), default=0.0)
+    return tuple(
+        Watched(pid=m.pid, depth=int(m.pid != trace.pid), name=m.name, bytes=m.readings[-1].bytes)
+        for m in trace.members
+        if m.readings[-1].seconds == at
+    )
 
 
 Watch = _Live | _Recorded

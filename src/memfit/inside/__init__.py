@@ -15,7 +15,7 @@ A request is one line of JSON, `{"want": "holders", "duplicates": true, "roles":
         count         memory blocks of this holder
         views         further arrays or tensors that only look into these blocks
         dtype, shape  of the largest one
-        library       "numpy", "torch" or "mmap"
+        library       "numpy", "torch", "jax" or "mmap"
         device        "cpu", "cuda:0"
         memory        "own", or "file" or "shared" with the mapping's name in `mapping`
         extents       [[address, bytes], ...] of the blocks of at least 64 KiB, touching ones merged

@@ -1,4 +1,4 @@
-"""The memory of numpy arrays, torch tensors and mmaps: each block once, whoever looks into it."""
+"""The memory of arrays of numpy and JAX, torch tensors and mmaps: each block once."""
 
 from __future__ import annotations
 
@@ -154,9 +154,34 @@ class ArrayBlocks(Blocks):
             return [] if attributes is None else [attributes]
         if form == "tensor":
             self.tensor(found, node)
+        elif form == "jax":
+            self.jax(found, node)
         else:
             self.map(found, node)
         return []
+
+    def jax(self, found: Any, node: Node) -> None:
+        """Note an array of JAX; one that is still being computed has no memory to be told."""
+        own = self.kinds.arrays["jax"].__dict__
+        try:
+            if own["is_deleted"](found) or not own["is_ready"](found):
+                return
+            if (
+                own["platform"](found) != "cpu"
+                or len(own["sharding"].__get__(found).device_set) > 1
+            ):
+                return
+            start, nbytes = (
+                own["unsafe_buffer_pointer"](found),
+                own["on_device_size_in_bytes"](found),
+            )
+            aval = own["aval"].__get__(found)
+            dtype, shape = str(aval.dtype), tuple(aval.shape)
+        except (RuntimeError, ValueError, AttributeError, KeyError, TypeError):
+            return  # given away meanwhile, or of no memory that can be told
+        block = self.note(start, nbytes, node, "jax", "cpu", dtype, shape)
+        if block is not None:
+            self.holders[id(found)] = block
 
     def map(self, found: Any, node: Node) -> None:
         """Note an mmap. To ask it for a buffer would forbid the target to resize or close it."""

@@ -22,7 +22,7 @@ _MANAGED = (1 << 3) | (1 << 4)  # a dictionary or weak references stand before t
 _GC_HEADER = 16
 
 # Forms of things whose memory is told as blocks.
-DATA = ("array", "tensor", "map")
+DATA = ("array", "tensor", "jax", "map")
 
 # Things without anything inside.
 _LEAVES = (
@@ -87,6 +87,7 @@ class Kinds:
                 ("scalar", "numpy", "generic"),
                 ("tensor", "torch", "_C.TensorBase"),
                 ("storage", "torch", "UntypedStorage"),
+                ("jax", "jaxlib._jax", "ArrayImpl"),
                 ("map", "mmap", "mmap"),
             )
             if (found := loaded(module, path)) is not None

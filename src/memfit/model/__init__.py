@@ -46,5 +46,5 @@ from memfit.model.runspec import (
 )
 from memfit.model.size import Size, between_readings, ceil_div, const, knob, maximum, minimum, size
 from memfit.model.sweep import Line, Outcome, Point, Sweep, SweepStep
-from memfit.model.trace import Event, EventKind, Forecast, Growth, Reading, Trace
+from memfit.model.trace import Event, EventKind, Forecast, Growth, Member, Reading, Trace
 from memfit.model.watching import Frame, Target, Targets, Watched

@@ -12,7 +12,11 @@ from memfit.model.plan import Limit
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """The tree at one moment. `room` is what its large blocks can still be filled with."""
+    """The tree at one moment.
+
+    `filling` is what its large reserved blocks were filled with since they were first seen, `room`
+    what they can still take; `files` is what its processes have of files, shared parts each time.
+    """
 
     seconds: float
     bytes: int
@@ -21,6 +25,16 @@ class Reading:
     step: int | None = None
     filling: int = 0
     room: int = 0
+    files: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """One process of a tree over time; of its readings only `seconds` and `bytes` are known."""
+
+    pid: int
+    name: str
+    readings: tuple[Reading, ...]
 
 
 class EventKind(StrEnum):
@@ -60,6 +74,8 @@ class Forecast:
     """How it goes on, and when the limit is reached; times are seconds from the run's start.
 
     `low` and `high` bound the time in 90 of 100 cases; `high` is None where it may never come.
+    What grows has done so from `since` on, by `grown_bytes`; `members` are the processes in which,
+    where that is known.
     """
 
     growth: Growth
@@ -69,6 +85,9 @@ class Forecast:
     low: float | None = None
     high: float | None = None
     step: int | None = None
+    since: float | None = None
+    grown_bytes: int = 0
+    members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +101,22 @@ class Trace:
     readings: tuple[Reading, ...]
     events: tuple[Event, ...]
     peak_ledger: Ledger | None = None
+    rows_at: float | None = None  # when the rows of `peak_ledger` were read, in seconds
     exit_code: int | None = None  # None where its end is not recorded
     holders: Mapping[str, int] = field(default_factory=dict)  # as the run itself told last
+    members: tuple[Member, ...] = ()
     cut: str = ""  # why its recording ended before it did
 
     @property
     def peak(self) -> Reading | None:
         return max(self.readings, key=lambda r: r.bytes, default=None)
+
+    @property
+    def unread_bytes(self) -> int:
+        """What the peak has above its rows, which were read at another time."""
+        if self.peak is None or self.peak_ledger is None:
+            return 0
+        return max(0, self.peak.bytes - sum(self.peak_ledger.row_bytes.values()))
 
     @property
     def limit_share(self) -> float | None:

@@ -141,6 +141,7 @@ class Driven(Training, Protocol):
     """A training that does a part of its own work at sizes of memfit's choice."""
 
     running_its_own: bool = False  # the run's own code is at work: an exception now is the run's
+    follows_episodes: bool = False  # an update holds more or less, by how long episodes are
     recorded_samples: int = 0  # the samples at which an update has to be recorded; 0: any will do
 
     @abstractmethod

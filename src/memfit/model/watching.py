@@ -35,7 +35,7 @@ class Watched:
     depth: int
     name: str
     bytes: int
-    threads: int
+    threads: int = 0  # where it is known
 
 
 @dataclass(frozen=True, kw_only=True)

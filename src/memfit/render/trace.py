@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from memfit.model import EventKind, Forecast, Growth, Reading, Trace
@@ -17,12 +18,16 @@ from memfit.render.blocks import (
     names,
     numbers,
     section,
+    shortened,
 )
 from memfit.render.result_json import SCHEMA, component_json
 from memfit.units import MIB, format_bytes
 
 _BARS = 24
 _ROWS = 8
+_NAME = 60  # characters of a process's name
+_UNREAD = 0.02  # of the peak
+_NOT_READ = "came after the rows were read"
 _NO_END = "its end is not recorded"  # it runs still, or memfit ended before it
 BAD = (EventKind.KILLED, EventKind.OUT_OF_MEMORY, EventKind.TERMINATED)
 
@@ -45,6 +50,10 @@ def forecast_text(forecast: Forecast) -> str:
     text = str(forecast.growth)
     if forecast.growth in (Growth.LEAKING, Growth.FILLING):
         text += f" by {format_bytes(round(forecast.bytes_per_second))}/s"
+    if forecast.growth is Growth.LEAKING and forecast.since is not None:
+        text += f" since {forecast.since:.0f} s"
+    if forecast.members:
+        text += f" in {', '.join(shortened(member, _NAME) for member in forecast.members)}"
     if forecast.ends_at_bytes is not None:
         text += f", ends at {format_bytes(forecast.ends_at_bytes)}"
     if forecast.reaches_limit_at is not None and forecast.low is not None:
@@ -73,7 +82,8 @@ def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Blo
     blocks: list[Block] = [Text(text)]
     if rows := _largest(trace):
         named = ", ".join(f"{name} {format_bytes(amount)}" for name, amount in rows[:4])
-        blocks += muted([f"largest rows: {named}"])
+        unread = _unread(trace)
+        blocks += muted([f"largest rows: {named}{f'; {unread}' if unread else ''}"])
     blocks += bad
     blocks.append(Text(f"verdict: {_verdict(trace, forecast)}"))
     until = " only until recording ended" if trace.cut else ""
@@ -87,9 +97,18 @@ def _verdict(trace: Trace, forecast: Forecast) -> str:
         parts.append("short of memory")
     elif (share := trace.limit_share) is not None:
         parts.append(f"{'within' if share <= 1 else 'over'} its limit ({share:.0%} of it)")
+    if trace.limit_share is not None and trace.limit_share >= 1:  # when it would be is told already
+        forecast = replace(forecast, reaches_limit_at=None)
     growth = forecast_text(forecast)
-    parts.append("too short to tell growth" if forecast.growth is Growth.UNKNOWN else growth)
+    parts.append("no growth can be told yet" if forecast.growth is Growth.UNKNOWN else growth)
     return "; ".join(parts)
+
+
+def _unread(trace: Trace) -> str:
+    """What of the peak no row has, which were read at another time; empty where it is little."""
+    if trace.unread_bytes < _UNREAD * (trace.peak.bytes if trace.peak else 0) or not trace.rows_at:
+        return ""
+    return f"read at {trace.rows_at:.1f} s, {format_bytes(trace.unread_bytes)} below the peak"
 
 
 def trace_blocks(trace: Trace, forecast: Forecast) -> list[Block]:
@@ -99,9 +118,12 @@ def trace_blocks(trace: Trace, forecast: Forecast) -> list[Block]:
     if trace.readings:
         blocks += [Heading("Memory over time"), _curve(trace)]
     told = sorted(trace.holders.items(), key=lambda item: -item[1])
-    for heading, rows in (("Rows at the peak", _largest(trace)), ("As the run told", told)):
+    at_peak = _largest(trace)
+    if trace.unread_bytes:
+        at_peak.append((_NOT_READ, trace.unread_bytes))
+    for heading, rows in (("Rows at the peak", at_peak), ("As the run told", told)):
         if rows:
-            shown = ((name, f"{amount / MIB:,.1f}") for name, amount in rows[: 3 * _ROWS])
+            shown = ((name, f"{amount / MIB:,.1f}") for name, amount in _most(rows))
             blocks += section(heading, (names("component"), *numbers("MiB")), shown)
     if trace.events:
         events = ((f"{e.seconds:.1f}", e.kind.value, e.text) for e in trace.events[-40:])
@@ -135,6 +157,15 @@ def trace_json(trace: Trace, forecast: Forecast) -> dict[str, Any]:
 def forecast_json(forecast: Forecast) -> dict[str, Any]:
     """How it goes on, for programs; times are seconds from the run's start."""
     return {**to_json(forecast), "bytes_per_second": round(forecast.bytes_per_second, 1)}
+
+
+def _most(rows: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """The largest rows, and all others in one: they add up."""
+    most = 3 * _ROWS
+    if len(rows) <= most:
+        return rows
+    rest = sum(amount for _, amount in rows[most - 1 :])
+    return [*rows[: most - 1], (f"{len(rows) - most + 1} smaller rows", rest)]
 
 
 def _largest(trace: Trace) -> list[tuple[str, int]]:

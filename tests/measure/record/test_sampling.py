@@ -166,3 +166,42 @@ def test_an_exact_reading_more_than_usual_takes_its_part_of_the_time_and_no_more
     assert not sampler._may_read()
     sampler._allowed_at -= 1.5 * sampling._DOUBT_SHARE
     assert sampler._may_read()
+
+
+FILLS = """
+import mmap, sys
+buffer = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+grows = mmap.mmap(-1, 40 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+grows[:] = b"1" * len(grows)
+print("ready", flush=True)
+for line in sys.stdin:
+    if line == "fill\\n":
+        buffer[: 8 << 20] = b"1" * (8 << 20)
+    if line == "grow\\n":
+        grows.resize(72 << 20)
+        grows[40 << 20 :] = b"1" * (32 << 20)
+    print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("what", "filled"), [("fill", 8), ("grow", 0)])
+def test_only_what_was_reserved_before_is_filled(what: str, filled: int) -> None:
+    """A block that is made larger has no end that is known, so that its growth may be a leak."""
+    process = subprocess.Popen(
+        python(FILLS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        filling = sampling.Filling(process.pid)
+        filling.look()
+        process.stdin.write(f"{what}\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "done\n"
+        filling._next = 0.0
+        filling.look()
+        assert abs(filling.filled - filled * MIB) < MIB
+        assert (filling.room > 50 * MIB) == bool(filled)
+    finally:
+        process.kill()
+        process.communicate()

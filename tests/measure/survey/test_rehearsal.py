@@ -101,6 +101,14 @@ def test_evaluation_and_saving_come_last(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert done == [(64, 1.0), (tmp_path, True)]
 
 
+def test_evaluation_and_saving_come_between_updates_too(tmp_path: Path) -> None:
+    training = Noted(spec_of(iterations=3))
+    training.around = Beside(evaluate=lambda steps, seconds: training.done.append("evaluate"))
+    Rehearsal(training, tmp_path, LONG).run(training.spec.knobs)
+    update = ["collect", "update"]
+    assert training.done == [*update, "evaluate", *update, *update, "evaluate"]
+
+
 def test_workers_are_taken_off_every_phase(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def read(workers: tuple[int, ...]) -> WorkerReading:
         assert workers == (11, 12)

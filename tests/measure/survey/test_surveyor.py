@@ -126,6 +126,13 @@ def test_blocks_that_cannot_be_matched_may_grow_as_far_as_an_update_is_larger() 
     assert surveyed(training).unmatched == 0
 
 
+def test_all_of_an_update_is_in_doubt_that_follows_the_lengths_of_episodes() -> None:
+    training = Torch(spec_of())
+    training.follows_episodes = True
+    readings = surveyed(training)
+    assert readings.unmatched == readings.live.at(readings.unit)
+
+
 @pytest.mark.parametrize("steps", [1, 8])
 def test_updates_that_take_whole_steps_of_many_envs_are_recorded_at_two_sizes(steps: int) -> None:
     """Both sizes that would do are less than one step of 600 envs."""

@@ -30,6 +30,7 @@ MADE: list[Trial] = []
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing is waited for, and no trial's thread outlives its test."""
     monkeypatch.setattr(module, "_STEADY_SECONDS", 0.0)
+    monkeypatch.setattr(module, "_WORKED_SECONDS", 0.0)
     yield
     while MADE:
         MADE.pop().dismiss()

@@ -32,8 +32,8 @@ class Heard(Protocol):
     def called(self) -> None:
         """A compiled function that does not learn was called."""
 
-    def compiled(self) -> None:
-        """A program has been compiled."""
+    def compiled(self, *, learns: bool) -> None:
+        """A program has been compiled, and what `learns` is about to begin."""
 
     def awaits(self) -> None:
         """The script is going to learn by gradients."""
@@ -71,7 +71,8 @@ class JaxCalls:
 
     def _event(self, event: str, seconds: float, **_: Any) -> None:
         if event == _COMPILED and os.getpid() == self.heard.pid:
-            self.heard.compiled()
+            traced = self.gradients - getattr(self.inside, "before", self.gradients)
+            self.heard.compiled(learns=traced > 0)
 
     def _compiling(self, compiles: Any) -> Any:
         @functools.wraps(compiles)
@@ -116,11 +117,12 @@ class JaxCalls:
     def _noticed(self, function: Any) -> Iterator[None]:
         """Whether gradients are taken meanwhile is what the function is known by."""
         self.inside.depth = getattr(self.inside, "depth", 0) + 1
-        before = self.gradients
+        before = self.inside.before = self.gradients
         try:
             yield
         finally:
             self.inside.depth -= 1
+            del self.inside.before
             if self.gradients > before:
                 self.learning.add(_written(function))
 

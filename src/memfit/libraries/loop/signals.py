@@ -166,8 +166,10 @@ class Signals:
         self._begin()
         self._goes_on()
 
-    def compiled(self) -> None:
-        """A program of JAX has been compiled."""
+    def compiled(self, *, learns: bool) -> None:
+        """A program of JAX has been compiled, and what `learns` is about to begin."""
+        if learns:
+            self._begin()
         if self.listener is not None:
             self.listener.compiled()
 

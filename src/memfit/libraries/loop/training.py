@@ -14,6 +14,7 @@ from memfit.libraries.driven import version_of
 from memfit.libraries.loop.constants import settable
 from memfit.libraries.loop.dimensions import LENGTH, length_setting, with_formulas
 from memfit.libraries.loop.filling import fill_rate, filled_after, rows_after, steps_to_fill
+from memfit.libraries.loop.jax_programs import program_arrays
 from memfit.libraries.loop.own_files import OwnFiles
 from memfit.libraries.loop.setting_sources import SettingSources
 from memfit.libraries.loop.settings import settings_in
@@ -29,6 +30,7 @@ _FILLS = 2**20  # a buffer that is worth to be told how it fills
 _CALL = re.compile(r"^[\w.<>]+\(\)\.?")
 _STEP = re.compile(r"[^.\[\]\s]+")
 _WEIGHTS = re.compile(r"\.(weight|bias|running_mean|running_var|in_proj_\w+|weight_\w+|bias_\w+)$")
+_JAX_TREE = re.compile(r"(.*?\b\w*?(params|opt_state))(?:$|[\W_])")  # as flax and optax name them
 _SAVES = ("torch.save(", "pickle.dump(")
 _ITEMSIZE = re.compile(r"(\d+)")
 
@@ -102,6 +104,9 @@ class LoopTraining(Looping):
                 fills.append((rows, _filled_rows(row.held, rows)))
             arrays.append(with_formulas(array, settings, length))
             resident[name] = row.held.resident
+        for array, size in program_arrays(trial):
+            arrays.append(with_formulas(array, settings, length))
+            resident[array.name] = size
         told = replace(trial, held=resident, played=self.signals.played)
         knobs = {name: settings[name] for name in _names(arrays)}
         scale = dict(knobs)
@@ -271,6 +276,8 @@ def _named(held: TrialArrays, trained: set[str], least: int) -> tuple[str, str]:
         return f"{_network(path.removesuffix(' grad'))}.gradients", "gradients"
     if held.path in trained or _WEIGHTS.search(path):
         return f"{_network(path)}.parameters", "parameters"
+    if (tree := _JAX_TREE.match(path)) is not None:
+        return tree.group(1), "optimizer" if tree.group(2) == "opt_state" else "parameters"
     if " " in path and _STEP.match(path):
         owner, _, state = path.partition(" ")
         if state.isidentifier():

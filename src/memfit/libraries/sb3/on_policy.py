@@ -29,7 +29,7 @@ class OnPolicy(Sb3Training):
 
     def __init__(self, model: Any, **how: Any) -> None:
         super().__init__(model, **how)
-        self.recurrent = hasattr(model, "_last_lstm_states")
+        self.recurrent = self.follows_episodes = hasattr(model, "_last_lstm_states")
         self.recorded_samples = 2 * int(model.n_steps) if self.recurrent else 0
         self.buffer: Any = None
         self.collected: Any = None  # many real steps of a recurrent run: taken once, used again

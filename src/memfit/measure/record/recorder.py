@@ -11,20 +11,21 @@ from typing import TypeVar
 
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.cgroup import Group
+from memfit.measure.record.growth_warnings import GrowthWarnings
 from memfit.measure.record.limit_guard import LimitGuard
+from memfit.measure.record.member_series import MemberSeries
 from memfit.measure.record.oom_kills import OomKills
 from memfit.measure.record.recording import Recording
 from memfit.measure.record.recording_thread import RecordingThread
 from memfit.measure.record.sampling import Sampler
-from memfit.model import Event, EventKind, Forecast, Ledger, Limit, Reading, Trace
+from memfit.model import Event, EventKind, Forecast, Ledger, Limit, Member, Reading, Trace
 from memfit.units import format_bytes
 
 _T = TypeVar("_T")
 _READ_SECONDS = 0.25  # between two readings that are kept
 _FASTEST = 4 * 2**30  # bytes a second that a run may grow without passing the guard unseen
 _SOONEST = 0.004  # seconds between two looks of the guard
-_WARN = 0.9  # of the limit
-_FORECAST_SECONDS = 5.0
+_FORECAST_SECONDS, _FORECAST_SHARE = 5.0, 200  # between two; each takes at most this part of it
 _LEDGER_GROWTH = 1.03  # a new peak worth its rows
 _LEDGER_FIRST, _LEDGER_SHARE = 0.3, 0.005  # seconds, and share of the time, that reading rows takes
 _LEDGER_LONGEST = 1.0  # seconds that one reading may take beyond that: nothing else is read then
@@ -36,7 +37,7 @@ class Tools:
     """What a recorder is given by those who know: rows of processes, and how a run goes on."""
 
     ledger: Callable[[Sequence[int]], Ledger]
-    forecast: Callable[[list[Reading], int | None], Forecast]
+    forecast: Callable[[list[Reading], int | None, Sequence[Member]], Forecast]
     say: Callable[[str], None]
     live: Callable[[Reading, Forecast | None], None] | None = None
 
@@ -63,13 +64,16 @@ class Recorder:
         self.peak = 0
         self.exit_code: int | None = None
         self.forecast: Forecast | None = None
+        self._warnings = GrowthWarnings(limit)
+        self._members = MemberSeries()
         self._guard: LimitGuard | None = None
         self._peak_ledger: Ledger | None = None
         self._ended_by_us = ""
         self._next_read = self._next_forecast = self._ledger_seconds = 0.0
         self._ledger_each = 0.0  # seconds for a process; the first time is more, for imports
         self._ledger_bytes = 0
-        self._warned = self._trouble = self._ready = False
+        self._rows_at: float | None = None
+        self._trouble = self._ready = False
 
     def begin(self, tree: proc.Tree, group: Group | None = None) -> None:
         """Start with a process that has just been started."""
@@ -131,6 +135,8 @@ class Recorder:
             readings=tuple(self.readings),
             events=tuple(self.events),
             peak_ledger=self._peak_ledger,
+            rows_at=self._rows_at,
+            members=self._members.members,
             exit_code=self.exit_code,
             cut=self.recording.failed,
         )
@@ -158,13 +164,17 @@ class Recorder:
         if len(self.readings) > 20_000:  # a forecast needs no more
             del self.readings[: len(self.readings) // 2 : 2]
         self.recording.tell(self._keep(reading))
+        if held := self._members.look(reading.seconds, self._sampler.held):
+            self.recording.tell(lambda recording: recording.members(reading.seconds, held))
         self.peak = max(self.peak, reading.bytes)
         self._rows_of_peak(reading.bytes)
         if self.seconds >= self._next_forecast:
+            started = time.thread_time()
             limit = None if self.limit is None else self.limit.bytes
-            self.forecast = self.tools.forecast(self.readings, limit)
-            self._next_forecast = self.seconds + _FORECAST_SECONDS
-            self._warn(reading.bytes)
+            self.forecast = self.tools.forecast(self.readings, limit, self._members.members)
+            self._warn(reading.bytes, self.forecast)
+            took = time.thread_time() - started
+            self._next_forecast = self.seconds + max(_FORECAST_SECONDS, _FORECAST_SHARE * took)
         if self.tools.live is not None:
             self.tools.live(reading, self.forecast)
 
@@ -187,7 +197,8 @@ class Recorder:
         ledger = self.tools.ledger(members)
         if ledger.components:  # else it has ended meanwhile
             self._keep_rows(ledger)
-            self._event(EventKind.PEAK, f"a new peak: {format_bytes(amount)}", amount)
+            if amount >= self.peak:  # else there was a higher one whose rows could not be read
+                self._event(EventKind.PEAK, f"a new peak: {format_bytes(amount)}", amount)
             self._ledger_bytes = amount
         took = time.thread_time() - started
         self._ledger_seconds += took
@@ -195,22 +206,13 @@ class Recorder:
 
     def _keep_rows(self, ledger: Ledger) -> None:
         seconds, self._peak_ledger = self.seconds, ledger
+        self._rows_at = seconds
         self.recording.tell(lambda recording: recording.ledger(seconds, ledger))
 
-    def _warn(self, amount: int) -> None:
-        if self.limit is None or self._warned:
-            return
-        found = self.forecast
-        reached = None if found is None else found.reaches_limit_at
-        if amount < _WARN * self.limit.bytes and reached is None:
-            return
-        text = f"{format_bytes(amount)} of {format_bytes(self.limit.bytes)}"
-        if found is not None and reached is not None:
-            left = max(0.0, reached - self.seconds)
-            text += f", {found.growth.value}: the limit is reached in about {left:.0f} s"
-        self._warned = True
-        self._event(EventKind.WARNING, text, amount)
-        self._say(f"warning: {text}")
+    def _warn(self, amount: int, found: Forecast) -> None:
+        if text := self._warnings.text(amount, self.seconds, found):
+            self._event(EventKind.WARNING, text, amount)
+            self._say(f"warning: {text}")
 
     def _keep_below(self) -> None:
         """Have the guard act, then tell what it did."""

@@ -1,8 +1,8 @@
 """One file for a recorded run: SQLite with a write-ahead log, readable while it grows.
 
 Every reading is committed when it is taken, so that nothing of it is lost when the run, the
-recorder or both are killed. Old readings are thinned, the lower of two neighbours first, so that
-the file stays small however long the run is and keeps its peaks.
+recorder or both are killed. Old readings are thinned, of four neighbours those between the lowest
+and the highest first, so that the file stays small however long the run is and keeps its peaks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,10 @@ CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WI
 CREATE TABLE IF NOT EXISTS readings (
     id INTEGER PRIMARY KEY, seconds REAL NOT NULL, bytes INTEGER NOT NULL,
     processes INTEGER NOT NULL, threads INTEGER NOT NULL, step INTEGER,
-    filling INTEGER NOT NULL, room INTEGER NOT NULL);
+    filling INTEGER NOT NULL, room INTEGER NOT NULL, files INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS members (
+    id INTEGER PRIMARY KEY, seconds REAL NOT NULL, pid INTEGER NOT NULL, name TEXT NOT NULL,
+    bytes INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY, seconds REAL NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
     bytes INTEGER NOT NULL);
@@ -93,6 +96,14 @@ class Recording:
         self._readings += 1
         if self._readings > self.most_readings:
             self._thin()
+
+    def members(self, seconds: float, held: Iterable[tuple[int, str, int]]) -> None:
+        """Keep what each process holds: its PID, its name, and bytes."""
+        self._file.execute("BEGIN")
+        for pid, name, amount in held:
+            text = _encodable(name)[:_LONGEST_NAME]
+            self._insert("members", {"seconds": seconds, "pid": pid, "name": text, "bytes": amount})
+        self._file.execute("COMMIT")
 
     def event(self, event: Event) -> None:
         """Keep something that happened; what a reader would refuse is cut."""
@@ -162,13 +173,14 @@ class Recording:
         self._file.close()
 
     def _thin(self) -> None:
-        """Of the older three quarters, drop the lower of every two neighbours."""
+        """Of the older three quarters, keep the lowest and the highest of every four neighbours."""
         self._file.execute("BEGIN")
         self._file.execute(
             "DELETE FROM readings WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER "
-            "(PARTITION BY (n - 1) / 2 ORDER BY bytes) AS rank, count(*) OVER "
-            "(PARTITION BY (n - 1) / 2) AS pair FROM (SELECT id, bytes, row_number() OVER "
-            "(ORDER BY id) AS n FROM readings ORDER BY id LIMIT ?)) WHERE rank = 1 AND pair = 2)",
+            "(PARTITION BY (n - 1) / 4 ORDER BY bytes, id) AS rank, count(*) OVER "
+            "(PARTITION BY (n - 1) / 4) AS whole FROM (SELECT id, bytes, row_number() OVER "
+            "(ORDER BY id) AS n FROM readings ORDER BY id LIMIT ?)) "
+            "WHERE rank NOT IN (1, whole))",
             (self.most_readings * 3 // 4,),
         )
         self._readings = int(self._file.execute("SELECT count(*) FROM readings").fetchone()[0])

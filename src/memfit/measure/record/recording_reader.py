@@ -38,6 +38,7 @@ from memfit.model import (
     Kind,
     Ledger,
     Limit,
+    Member,
     Place,
     Reading,
     Trace,
@@ -58,8 +59,11 @@ _TABLES = {
     "readings": ("id", 2 * MOST_READINGS),
     "events": ("id", 500_000),
     "ledgers": ("bytes DESC, id", 1000),
+    "members": ("id", 2 * MOST_READINGS),
 }
-_READING = ("seconds", "bytes", "processes", "threads", "step", "filling", "room")
+_LATER_TABLES, _LATER_COLUMNS = ("members",), ("files",)  # which older recordings do not have
+_READING = ("seconds", "bytes", "processes", "threads", "step", "filling", "room", "files")
+_MEMBER = ("pid", "name", "seconds", "bytes")
 _EVENT = ("seconds", "kind", "text", "bytes")
 _TEXT = ((str,), 0, _LONGEST)
 _SECONDS = ((float, int), 0, LATEST)
@@ -67,8 +71,9 @@ _AMOUNT = ((int,), 0, WHOLE)
 # What the values of a column are, and the least and the most of them, or of their characters.
 _VALUES: dict[str, tuple[tuple[type, ...], float, float]] = {
     **dict.fromkeys(("about.name", "about.value", "events.kind", "ledgers.rows"), _TEXT),
+    "members.name": _TEXT,
     "events.text": ((str,), 0, LONGEST_TEXT),
-    **dict.fromkeys(("readings.seconds", "events.seconds"), _SECONDS),
+    **dict.fromkeys((f"{table}.seconds" for table in _TABLES), _SECONDS),
     "readings.step": ((int, type(None)), -WHOLE, WHOLE),
 }
 
@@ -127,9 +132,10 @@ def load(path: Path) -> Trace:
             for seconds, kind, text, amount in _rows(file, "events", *_EVENT)
         ]
         peak = [
-            from_json(_Peak, {"rows": json.loads(rows)}, foreign=True)
-            for (rows,) in _rows(file, "ledgers", "rows")[:1]
+            (from_json(_Peak, {"rows": json.loads(rows)}, foreign=True), seconds)
+            for rows, seconds in _rows(file, "ledgers", "rows", "seconds")[:1]
         ]
+        members = _rows(file, "members", *_MEMBER)
     limit = about.limit_bytes
     return Trace(
         command=about.command,
@@ -138,9 +144,26 @@ def load(path: Path) -> Trace:
         limit=None if limit is None else Limit(bytes=limit, source=about.limit_source),
         readings=tuple(sorted(readings, key=lambda reading: reading.seconds)),
         events=tuple(events),
-        peak_ledger=_ledger(peak[0]) if peak else None,
+        peak_ledger=_ledger(peak[0][0]) if peak else None,
+        rows_at=peak[0][1] if peak else None,
         exit_code=about.exit_code,
         holders=about.holders,
+        members=_members(members),
+    )
+
+
+def _members(rows: Sequence[tuple[Any, ...]]) -> tuple[Member, ...]:
+    """The processes of a run, each with what it held over time."""
+    found: dict[int, tuple[str, list[Reading]]] = {}
+    for pid, name, seconds, amount in rows:
+        found.setdefault(pid, (name, []))[1].append(Reading(seconds=seconds, bytes=amount))
+    return tuple(
+        Member(
+            pid=pid,
+            name=name,
+            readings=tuple(sorted(readings, key=lambda reading: reading.seconds)),
+        )
+        for pid, (name, readings) in found.items()
     )
 
 
@@ -236,6 +259,8 @@ def _check_table(file: sqlite3.Connection, table: str) -> None:
     """Refuse what only looks like a table, works its values out, or is damaged."""
     query = "SELECT type, rootpage, sql FROM sqlite_master WHERE name = ?"
     kind, page, sql = file.execute(query, (table,)).fetchone() or ("missing", 0, "")
+    if kind == "missing" and table in _LATER_TABLES:
+        return
     if kind != "table" or not page or _WORKED_OUT.search(str(sql)):
         raise ValueError(f"{table} is no plain table")
     if (found := file.execute(f"PRAGMA quick_check({table})").fetchone()) != ("ok",):
@@ -245,7 +270,12 @@ def _check_table(file: sqlite3.Connection, table: str) -> None:
 def _rows(file: sqlite3.Connection, table: str, *columns: str) -> list[tuple[Any, ...]]:
     """Some columns of a table, in order, every value checked."""
     order, most = _TABLES[table]
-    query = f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}"
+    there = [row[1] for row in file.execute(f"PRAGMA table_info({table})")]
+    if not there and table in _LATER_TABLES:
+        return []
+    later = [name for name in columns if name in _LATER_COLUMNS and name not in there]
+    picked = ", ".join("0" if name in later else name for name in columns)
+    query = f"SELECT {picked} FROM {table} ORDER BY {order}"
     found = file.execute(query).fetchmany(most + 1)
     if len(found) > most:
         raise ValueError(f"{table} has more than {most:,} rows")

@@ -70,6 +70,8 @@ class Sampler:
         self.members: list[int] = [tree.main]
         self._exact = self._peak = 0
         self._highest = 0  # of the exact readings since the last sample
+        self.held: dict[int, int] = {}  # PSS by process, at the last exact reading
+        self._files = 0
         self._known: dict[int, _Known] = {}
         self._next_exact = self._next_members = 0.0
         self._allowed, self._allowed_at = _DOUBT_SECONDS, time.monotonic()
@@ -110,6 +112,7 @@ class Sampler:
             step=step,
             filling=self._filling.filled,
             room=self._filling.room,
+            files=self._files,
         )
 
     @property
@@ -126,6 +129,15 @@ class Sampler:
             took = time.thread_time() - started
             self._next_members = time.monotonic() + max(_MEMBERS_SECONDS, _MEMBERS_SHARE * took)
         return self._now()
+
+    def shares(self) -> dict[int, int]:
+        """What each process holds now: its PSS when that was read, and what it has more since."""
+        found = {}
+        for pid in self.members:
+            resident, known = proc.resident(pid), self._known.get(pid)
+            if resident:
+                found[pid] = max(0, resident - known.after + known.pss) if known else resident
+        return found
 
     def exact_bytes(self) -> int:
         """The sum of PSS, read now."""
@@ -176,7 +188,9 @@ class Sampler:
                     mapped=mapped,
                     shared=found.rss_shmem if found else 0,
                 )
-        self._exact = sum(known.pss for known in self._known.values())
+        self.held = {pid: known.pss for pid, known in self._known.items()}
+        self._files = sum(found.files for found in read.values() if found)
+        self._exact = sum(self.held.values())
         self._highest = max(self._highest, self._exact)
         if not self._doubted_members <= set(self._known):  # it cannot be read any more
             self._unconfirmed = max(self._unconfirmed, self._doubted)
@@ -195,18 +209,21 @@ class Sampler:
 
 
 class Filling:
-    """Large blocks of a process that are reserved and being filled."""
+    """Large blocks of a process that are reserved and being filled.
+
+    A block that is made larger is none: what comes with more address space, as Python's arenas and
+    lists do, has no end that is known.
+    """
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        self._before: dict[int, int] = {}
-        self._growing: set[int] = set()
+        self._before: list[tuple[Mapping, int]] = []  # and what each was filled with since
         self._next = 0.0
         self.filled = 0
         self.room = 0
 
     def look(self) -> None:
-        """How much they hold, and how much they can still take; seldom, since it takes time."""
+        """How much they were filled with, and can still take; seldom, since it takes time."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -214,14 +231,19 @@ class Filling:
             maps = [m for m in mappings(self.pid) if _may_fill(m)]
         except OSError:
             return
-        held = {m.start: m.rss for m in maps}
-        self._growing |= {a for a, rss in held.items() if rss > self._before.get(a, rss)}
-        self._growing &= set(held)
-        own = [m for m in maps if m.start in self._growing]
-        self.filled = sum(m.rss for m in own)
-        self.room = sum(m.reserved - m.rss for m in own)
-        self._before = held
+        found = [(block, self._filled(block)) for block in maps]
+        self.filled = sum(filled for _, filled in found)
+        self.room = sum(block.reserved - block.rss for block, filled in found if filled)
+        self._before = found
         self._next = time.monotonic() + max(1.0, _SHARE * (time.monotonic() - now))
+
+    def _filled(self, block: Mapping) -> int:
+        """What it was filled with since it was first seen, without what made it larger."""
+        for before, filled in self._before:
+            if before.start < block.end and block.start < before.end:
+                more = block.rss - before.rss - max(0, block.reserved - before.reserved)
+                return max(0, filled + more)
+        return 0
 
 
 def _may_fill(mapping: Mapping) -> bool:

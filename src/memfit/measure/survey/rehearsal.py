@@ -1,8 +1,8 @@
 """Rehearses a run at its real size, and reads its peaks from the kernel.
 
 Runs in a disposable child of its own, which nothing has disturbed before: a few iterations of the
-run's own collecting and updating with buffers touched in full, then evaluation and saving where
-the run has them.
+run's own collecting and updating with buffers touched in full, and evaluation and saving where the
+run has them: after the first iteration, and at the end.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ class Rehearsal:
         iteration = 0
         self.meter.start()
         while self._more(iteration, sizes.iterations or MOST_ITERATIONS):
+            if iteration == 1:  # small blocks that it leaves lie in the way of later updates
+                self._beside(peaks)
             self.training.collect(work)
             if sizes.collects:
                 self._read("rollout", peaks)

@@ -131,12 +131,24 @@ class Surveyor:
             self.readings,
             activations=traced,
             matched_share=updates.matched_share,
-            unmatched=_unmatched(updates, round(full.width * padding)),
+            unmatched=self._unmatched(updates, round(full.width * padding)),
             graph=graph,
             live=Slope.through(*ends, *live),
         )
         self._settle()
         self.malloc.release()  # replays are made elsewhere
+
+    def _unmatched(self, updates: GrowingCycle, batch: int) -> int:
+        """What an update may hold more than is known.
+
+        Blocks that could not be matched may grow too. Where an update follows the lengths of
+        episodes, a recording tells little of the next one.
+        """
+        if self.training.follows_episodes:
+            return updates.at(batch).live_peak
+        times = batch / updates.batch
+        held = (1 - updates.matched_share) * updates.at(updates.batch).live_peak
+        return max(0, round(held * (times - 1)))
 
     def _recorded_sizes(self, width: int, traced: Slope | None) -> tuple[int, int]:
         """Two sizes for recording; the larger is the run's own where that is cheap."""
@@ -257,13 +269,6 @@ class Surveyor:
             assumed=True,
             notes=(*found.notes, note),
         )
-
-
-def _unmatched(updates: GrowingCycle, batch: int) -> int:
-    """What an update may hold more than is known: blocks that could not be matched may grow too."""
-    times = batch / updates.batch
-    held = (1 - updates.matched_share) * updates.at(updates.batch).live_peak
-    return max(0, round(held * (times - 1)))
 
 
 def _likely(growth: Mapping[str, HeapGrowth]) -> dict[str, int]:

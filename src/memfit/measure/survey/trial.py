@@ -30,6 +30,7 @@ _RISE, _RISE_SHARE = 2**20, 0.003  # a peak that rises by less has stopped growi
 # Short cycles are watched for at least so long, and so many updates; for at most so long after
 # the second where they keep growing, as a replay that is filled does.
 _STEADY_SECONDS, _STEADY_UPDATES, _GROWING_SECONDS = 2.0, 16, 5.0
+_WORKED_SECONDS = 4.0  # of all processors, in which a compiled program has filled its memory
 _LEAST_UPDATES = 8  # blocks find their places in malloc's heap only after a few
 _LEAST_STEPS = 100  # that a script without updates steps its env, if it trains
 _NO_TURN_SECONDS = 20.0  # that such a script is watched for if it has no loop to tell its cycles
@@ -85,6 +86,7 @@ class Trial:
         self.read = self.risen = self.begun = time.perf_counter()
         self.first = self.second = 0.0  # when the first update, and the second cycle, were done
         self.high = self.risen_updates = 0
+        self.first_busy = self.risen_busy = time.process_time()
         self.asked = self.told = 0.0
         self.first_update = self.at_once = 0
         self.looked = False
@@ -156,6 +158,7 @@ class Trial:
                 self._close("update", "update")
             if not self.first:
                 self.first, self.first_update = time.perf_counter(), self.env_steps
+                self.first_busy = time.process_time()
             alone = not self.env_steps
             if (
                 not self.looked
@@ -207,6 +210,7 @@ class Trial:
             self.alive()
         if self.peaks.highest > self.high + max(_RISE, int(_RISE_SHARE * self.high)):
             self.high, self.risen, self.risen_updates = self.peaks.highest, self.read, self.updates
+            self.risen_busy = time.process_time()
 
     def _cycle(self) -> None:
         self.usual = self.in_update
@@ -247,8 +251,9 @@ class Trial:
         if self.running is None or not self.running():
             return False
         self._close("update", "update")
-        now = time.perf_counter()
-        return now - self.risen > max(_STEADY_SECONDS, (now - self.first) / 2)
+        # Of the time that it really worked: others may have had the processors meanwhile.
+        worked = time.process_time() - self.risen_busy
+        return worked > max(_WORKED_SECONDS, (time.process_time() - self.first_busy) / 2)
 
     def _done(self) -> bool:
         if not self._seen_enough() or time.perf_counter() < self.asked:

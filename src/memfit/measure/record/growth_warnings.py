@@ -1,0 +1,68 @@
+"""When a run is warned of: first as soon as it can be told, then as the forecast firms up."""
+
+from __future__ import annotations
+
+from memfit.model import Forecast, Growth, Limit
+from memfit.units import format_bytes
+
+_NEAR = 0.9  # of the limit
+_SOONER = 0.5  # of the time that was left at the last warning
+_NARROWER = 0.5  # of the width that the interval had
+_MORE = 2.0  # times what had leaked at the last warning, where there is no limit
+
+
+class GrowthWarnings:
+    """Says each thing once, and again when much less time is left or it is known much better."""
+
+    def __init__(self, limit: Limit | None) -> None:
+        self.limit = limit
+        self._near = False
+        self._left = self._width = float("inf")
+        self._grown = 0
+
+    def text(self, amount: int, seconds: float, found: Forecast) -> str:
+        """What to say now; empty where nothing is new."""
+        if self.limit is None:
+            return self._without_limit(found)
+        near = amount >= _NEAR * self.limit.bytes
+        if not (near and not self._near) and not self._firmer(seconds, found):
+            return ""
+        self._near |= near
+        text = f"{format_bytes(amount)} of {format_bytes(self.limit.bytes)}"
+        if found.growth in (Growth.LEAKING, Growth.FILLING):
+            text += f", {_grows(found)}"
+        if found.reaches_limit_at is not None and found.low is not None:
+            text += f": the limit is reached in about {_left(found.reaches_limit_at, seconds)} s"
+            late = "never" if found.high is None else f"{_left(found.high, seconds)} s"
+            text += f" ({_left(found.low, seconds)} s to {late}, in 90 of 100 cases)"
+        return text
+
+    def _firmer(self, seconds: float, found: Forecast) -> bool:
+        """Whether the limit is forecast, and much sooner or more exactly than was said last."""
+        if found.reaches_limit_at is None or found.low is None:
+            return False
+        left = max(0.0, found.reaches_limit_at - seconds)
+        width = float("inf") if found.high is None else (found.high - found.low) / max(left, 1.0)
+        if left > _SOONER * self._left and width > _NARROWER * self._width:
+            return False
+        if left <= 0 and self._left <= 0:
+            return False
+        self._left, self._width = left, min(width, self._width)
+        return True
+
+    def _without_limit(self, found: Forecast) -> str:
+        if found.growth is not Growth.LEAKING or found.grown_bytes < _MORE * self._grown:
+            return ""
+        self._grown = found.grown_bytes
+        return _grows(found)
+
+
+def _grows(found: Forecast) -> str:
+    text = f"{found.growth.value} by {format_bytes(round(found.bytes_per_second))}/s"
+    if found.since is not None:
+        text += f" since {found.since:.0f} s"
+    return text + (f", in {', '.join(found.members)}" if found.members else "")
+
+
+def _left(at: float, seconds: float) -> str:
+    return f"{max(0.0, at - seconds):.0f}"
