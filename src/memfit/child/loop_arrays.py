@@ -28,10 +28,11 @@ from memfit.model.trial import TrialArrays
 _SECONDS = 20.0  # after which a fork that looks is ended
 _PART = 1 << 16
 _DEPTH, _MOST_OBJECTS = 4, 5_000  # of the search for queues
+_TENSORDICT = "._tensordict["  # where one has its tensors, which it gives as a dict does
 Variables = Iterable[tuple[str, Any]]
 
 
-def loop_arrays(queues: Mapping[str, tuple[int, int]]) -> list[TrialArrays]:
+def loop_arrays(queues: Mapping[str, tuple[int, int]], memory: ProcessMemory) -> list[TrialArrays]:
     """What the variables of the run hold, by holder, the largest first."""
     walk = WholeWalk(Pace(lambda: False), dict(all_roles()))
     try:
@@ -39,8 +40,7 @@ def loop_arrays(queues: Mapping[str, tuple[int, int]]) -> list[TrialArrays]:
         told = array_rows(walk.blocks)
     finally:
         walk.forget()
-    with ProcessMemory(os.getpid()) as memory:
-        found = [_held(row, memory) for row in told if row["device"] == "cpu" and _is_own(row)]
+    found = [_held(row, memory) for row in told if row["device"] == "cpu"]
     return [_in_queue(held, queues) for held in found]
 
 
@@ -89,19 +89,34 @@ def looked_at_here(
 
     Lists that are `growing` have so many elements, and no bound.
     """
-    endless = {path: (length, 0) for path, length in (growing or {}).items()}
+    with ProcessMemory(os.getpid()) as memory:
+        return _looked_at(variables, memory, growing or {})
+
+
+def _looked_at(
+    variables: Variables, memory: ProcessMemory, growing: Mapping[str, int]
+) -> list[TrialArrays]:
+    endless = {path: (length, 0) for path, length in growing.items()}
     queues = {**queues_of(variables), **endless}
     if threading.current_thread() is not threading.main_thread():
-        return loop_arrays(queues)
+        return loop_arrays(queues, memory)
     found: list[TrialArrays] = []
-    thread = threading.Thread(target=lambda: found.extend(loop_arrays(queues)))
+    thread = threading.Thread(target=lambda: found.extend(loop_arrays(queues, memory)))
     thread.start()
     thread.join()
     return found
 
 
 def looked_at_in_a_fork(variables: Variables = ()) -> list[TrialArrays]:
-    """The same, found by a fork; nothing where that fails."""
+    """The same, found by a fork; nothing where that fails.
+
+    Which pages are there is asked of this process: a fork has none of what is mapped from files.
+    """
+    with ProcessMemory(os.getpid()) as memory:
+        return _forked(variables, memory)
+
+
+def _forked(variables: Variables, memory: ProcessMemory) -> list[TrialArrays]:
     reader, writer = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # other threads are not needed there
@@ -109,7 +124,7 @@ def looked_at_in_a_fork(variables: Variables = ()) -> list[TrialArrays]:
     if pid == 0:
         try:
             os.close(reader)
-            _tell(writer, looked_at_here(variables))
+            _tell(writer, _looked_at(variables, memory, {}))
         finally:
             os._exit(0)
     os.close(writer)
@@ -132,20 +147,17 @@ def _tell(writer: int, rows: list[TrialArrays]) -> None:
         json.dump([to_json(row) for row in rows], file)
 
 
-def _is_own(row: dict[str, Any]) -> bool:
-    return bool(row["memory"] != "file")
-
-
 def _held(row: dict[str, Any], memory: ProcessMemory) -> TrialArrays:
     placed = sum(size for _, size in row["extents"])
     # Small blocks lie among others and are there.
     resident = row["nbytes"] - placed if placed < row["nbytes"] else 0
     resident += sum(memory.resident(start, start + size) for start, size in row["extents"])
     return TrialArrays(
-        path=str(row["holder"]),
+        path=str(row["holder"]).replace(_TENSORDICT, "["),
         bytes=int(row["nbytes"]),
         resident=min(resident, int(row["nbytes"])),
         count=int(row["count"]),
         dtype=str(row["dtype"]),
         shape=tuple(row["shape"]),
+        mapped=row["memory"] != "own",
     )

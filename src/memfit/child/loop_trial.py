@@ -72,6 +72,7 @@ class LoopTrial:
         self.dismissed = False
         self.main: ModuleType | None = None
         self.held: dict[str, list[TrialArrays]] = {}
+        self.last: list[TrialArrays] = []
         self.lengths: tuple[dict[str, int], int] = {}, 0  # of lists, when the run had come so far
 
     def begin(self, training: Looping) -> None:
@@ -134,7 +135,7 @@ class LoopTrial:
             found = looked_at_in_a_fork(variables)
             self.lengths = list_lengths(variables), self._done
         if found:
-            self.held[moment] = found
+            self.held[moment] = self.last = found
 
     @property
     def _done(self) -> int:
@@ -157,7 +158,9 @@ class LoopTrial:
 
     def _end(self, reading: TrialReading) -> None:
         assert self.training is not None
-        told = replace(reading, run=self._length(reading))
+        arrays = sum(row.resident for row in self.last if row.mapped)
+        files = max(0, reading.files - arrays)
+        told = replace(reading, run=self._length(reading), files=files)
         facts = self.training.observed(told, self.held, self._variables())
         known = facts.spec.settings
         asked = {} if self.job.short else self.job.knobs  # a short one may vary what it can
