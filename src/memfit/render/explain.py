@@ -144,12 +144,16 @@ def _inside(inside: Inside) -> list[Block]:
         for h in inside.holders[:_MOST_HOLDERS]
     )
     columns = (names("holder"), *numbers("MiB", "of reserved", "count"), "what")
-    cost = (
-        f"{inside.held_share:.1%} of private memory has a holder; the process was slowed "
-        f"down for {inside.seconds:.2f} s and stood still for at most "
-        f"{1000 * inside.longest_hold_seconds:.0f} ms at a time"
-    )
-    blocks = section("Who holds it, by the process itself", columns, rows)
+    cost = f"{inside.held_share:.1%} of private memory has a holder; "
+    if inside.asked:
+        cost += (
+            f"the process was slowed down for {inside.seconds:.2f} s and stood still for at most "
+            f"{1000 * inside.longest_hold_seconds:.0f} ms at a time"
+        )
+    else:
+        cost += "its objects were read from outside: it was neither asked nor stopped"
+    by = "by the process itself" if inside.asked else "read from outside"
+    blocks = section(f"Who holds it, {by}", columns, rows)
     blocks += muted([cost, _readings(inside)])
     if inside.repeated:
         blocks += section(
@@ -289,6 +293,7 @@ def inside_json(inside: Inside) -> dict[str, Any]:
             ],
         },
         "pids": list(inside.asked),
+        "outside_pids": list(inside.outside),
         "pools": dict(inside.pools),
         "holders": [
             {
