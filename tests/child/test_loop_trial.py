@@ -171,3 +171,15 @@ _, sums = jax.block_until_ready(jax.jit(train)(jax.random.PRNGKey(0)))
     trial = answer.readings.trial
     assert trial.ended is TrialEnd.SEEN and trial.whole and trial.updates == 1
     assert trial.peaks["update"] - trial.built > 2000 * 4000 * 4
+
+
+def test_a_list_that_is_never_emptied_is_projected(tmp_path: Path) -> None:
+    text = LOOP.replace(
+        "    for _ in range(2):", "    kept.append(obs.clone())\n    for _ in range(2):"
+    )
+    text = text.replace("for _ in range(3):", "kept = []\nfor turn in range(400):")
+    text = text.replace("100_000", "1_000")
+    answer = ended(job(tmp_path, text))
+    assert answer.spec is not None
+    rows = {array.name: array for array in answer.spec.arrays}
+    assert rows["kept[*]"].shape == (400, 32 * 1000 * 4)

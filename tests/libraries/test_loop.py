@@ -403,6 +403,17 @@ class TestFacts:
         assert facts.spec.knobs == {"env_steps": 2000}
         assert facts.trial.held["agent.memory[*][*]"] == 50 * 8000
 
+    def test_a_list_that_grows_is_told_by_the_runs_length(self) -> None:
+        kept = replace(held("history[*]", 50, 2000), elements=50, count=50, grows=True)
+        facts = training().observed(TRIAL, {"rollout": [kept]}, [])
+        assert facts.spec.arrays[0].filled is None and facts.spec.knobs == {}
+        ends = replace(TRIAL, run=RunLength(steps=3000, where="for", exact=True))
+        facts = training().observed(ends, {"rollout": [kept]}, [])
+        array = facts.spec.arrays[0]
+        assert (array.shape, array.filled) == ((1500, 8000), "ceil_div(env_steps, 2)")
+        assert facts.spec.knobs == {"env_steps": 3000}
+        assert any("grows as long as" in note for note in facts.spec.notes)
+
     def test_the_runs_own_length_is_used_where_it_is_known(self, tmp_path: Path) -> None:
         text = tmp_path / "train.py"
         text.write_text("TOTAL_TIMESTEPS = 400\nBUFFER_SIZE = 1000\n")

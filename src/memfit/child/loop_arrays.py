@@ -12,7 +12,7 @@ import signal
 import threading
 import warnings
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -46,7 +46,19 @@ def loop_arrays(queues: Mapping[str, tuple[int, int]], memory: ProcessMemory) ->
 
 def queues_of(variables: Iterable[tuple[str, Any]]) -> dict[str, tuple[int, int]]:
     """Queues of bounded length that variables hold: how many elements they have, and may have."""
-    found: dict[str, tuple[int, int]] = {}
+    return {p: (len(q), q.maxlen) for p, q in _held_by(variables, deque) if q.maxlen and q}
+
+
+def list_lengths(variables: Iterable[tuple[str, Any]]) -> dict[str, int]:
+    """The lists that variables hold, and queues without bound, by how many elements they have."""
+    lists = ((path, found) for path, found in _held_by(variables, (list, deque)))
+    return {path: len(found) for path, found in lists if not getattr(found, "maxlen", None)}
+
+
+def _held_by(
+    variables: Iterable[tuple[str, Any]], kind: type | tuple[type, ...]
+) -> Iterator[tuple[str, Any]]:
+    """Things of a kind that variables, and attributes of what they hold, are."""
     level = [(name, thing) for name, thing in variables]
     seen: set[int] = set()
     for _ in range(_DEPTH):
@@ -55,31 +67,37 @@ def queues_of(variables: Iterable[tuple[str, Any]]) -> dict[str, tuple[int, int]
             if id(thing) in seen:
                 continue
             seen.add(id(thing))
-            if isinstance(thing, deque):
-                if thing.maxlen and thing:
-                    found[path] = len(thing), thing.maxlen
+            if isinstance(thing, kind):
+                yield path, thing
             else:
                 below += [(f"{path}.{name}", value) for name, value in attributes(thing).items()]
         level = below
-    return found
 
 
 def _in_queue(held: TrialArrays, queues: Mapping[str, tuple[int, int]]) -> TrialArrays:
     for path, (elements, capacity) in queues.items():
         at = held.path.find(f"{path}[*]")
         if at == 0 or (at > 0 and held.path[at - 1] == "."):
-            return replace(held, elements=elements, capacity=capacity)
+            return replace(held, elements=elements, capacity=capacity, grows=not capacity)
     return held
 
 
-def looked_at_here(variables: Variables = ()) -> list[TrialArrays]:
-    """The same from a thread of its own, so that this one's calls are seen too."""
+def looked_at_here(
+    variables: Variables = (), growing: Mapping[str, int] | None = None
+) -> list[TrialArrays]:
+    """The same from a thread of its own, so that this one's calls are seen too.
+
+    Lists that are `growing` have so many elements, and no bound.
+    """
     with ProcessMemory(os.getpid()) as memory:
-        return _looked_at(variables, memory)
+        return _looked_at(variables, memory, growing or {})
 
 
-def _looked_at(variables: Variables, memory: ProcessMemory) -> list[TrialArrays]:
-    queues = queues_of(variables)
+def _looked_at(
+    variables: Variables, memory: ProcessMemory, growing: Mapping[str, int]
+) -> list[TrialArrays]:
+    endless = {path: (length, 0) for path, length in growing.items()}
+    queues = {**queues_of(variables), **endless}
     if threading.current_thread() is not threading.main_thread():
         return loop_arrays(queues, memory)
     found: list[TrialArrays] = []
@@ -106,7 +124,7 @@ def _forked(variables: Variables, memory: ProcessMemory) -> list[TrialArrays]:
     if pid == 0:
         try:
             os.close(reader)
-            _tell(writer, _looked_at(variables, memory))
+            _tell(writer, _looked_at(variables, memory, {}))
         finally:
             os._exit(0)
     os.close(writer)

@@ -21,8 +21,9 @@ class TrialArrays:
     """The arrays of one holder, by its path from the run's variables.
 
     `resident` of their `bytes` are in memory. `shape` is that of the largest of `count`. Where they
-    are in a queue of bounded length, it has `elements` of at most `capacity`. They may be `mapped`
-    from files, or shared with other processes.
+    are in a queue of bounded length, it has `elements` of at most `capacity`; in a list that
+    `grows` with the run, it has so many and no bound. They may be `mapped` from files, or shared
+    with other processes.
     """
 
     path: str
@@ -33,6 +34,7 @@ class TrialArrays:
     shape: tuple[int, ...] = ()
     elements: int = 0
     capacity: int = 0
+    grows: bool = False
     mapped: bool = False
 
 
