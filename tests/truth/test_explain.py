@@ -161,6 +161,41 @@ def test_something_that_rests_does_not_grow() -> None:
         assert sum(g.bytes for g in explanation.growth if g.name.startswith("malloc")) == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "holder", "low", "high"),
+    [
+        ("numpy_half_filled", "buffer", 80, 82),
+        ("numpy_half_filled", "small[*]", 39, 40),
+        ("hugepages", "block", 66, 67),
+        ("torch_model", "optimizer exp_avg", 16, 17),
+        ("held_graph", "loss graph", 55.9, 56.1),
+        ("python_objects", "rows objects", 38, 39),
+        ("many_threads", "kept[*][*]", 30, 31),
+    ],
+)
+def test_holders_are_read_from_outside_in_seconds(
+    name: str, holder: str, low: float, high: float
+) -> None:
+    """Of programs that nobody prepared: no listener, and no pause."""
+    with running(name) as process:
+        explanation = memfit.explain(process.pid)
+        assert process.poll() is None
+    inside = explanation.inside
+    assert inside is not None and (inside.asked, inside.outside) == ((), (process.pid,))
+    found = {h.path: h for h in inside.holders}
+    assert low * MIB <= found[holder].bytes <= high * MIB
+    assert sum(rows(explanation).values()) == pytest.approx(explanation.pss_bytes, rel=0.01)
+
+
+def test_a_rollout_that_never_ends_is_named_from_outside() -> None:
+    with running("endless_rollout") as process:
+        time.sleep(1)
+        explanation = memfit.explain(process.pid, seconds=1.5)
+    most = explanation.growth[0]
+    assert most.name == "explore().agent.trajectory[*][*]"
+    assert most.bytes_per_second >= 100_000
+
+
 @functools.cache
 def inside_of(name: str, *, seconds: float = 0.0) -> Explanation:
     with running(name, sys.executable, "-m", "memfit", "run", "-q", "--no-file", "--") as process:

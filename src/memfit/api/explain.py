@@ -57,7 +57,8 @@ def explain(
     )
     before, first = None, 0.0
     if seconds:
-        reading = read(native=False, duplicates=False)
+        native = bool(native)  # both readings are of one kind, and the first tells no C and C++
+        reading = read(native=native, duplicates=False)
         before = tree_ledger.tree_ledger(reading.processes, reading.dealt)
         if progress is not None:
             progress(f"reading once more in {seconds:g} s")
