@@ -164,6 +164,9 @@ class TestSignals:
                 return
 
             def iterator(self) -> Iterator[int]:
+                return self._batches()  # as TorchRL's, which are wrapped
+
+            def _batches(self) -> Iterator[int]:
                 yield 1
                 signals.stepped(self, 7)
                 yield 2

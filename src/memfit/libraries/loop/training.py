@@ -30,7 +30,8 @@ _FILLS = 2**20  # a buffer that is worth to be told how it fills
 _CALL = re.compile(r"^[\w.<>]+\(\)\.?")
 _STEP = re.compile(r"[^.\[\]\s]+")
 _WEIGHTS = re.compile(r"\.(weight|bias|running_mean|running_var|in_proj_\w+|weight_\w+|bias_\w+)$")
-_JAX_TREE = re.compile(r"(.*?\b\w*?(params|opt_state))(?:$|[\W_])")  # as flax and optax name them
+# As flax and optax name them; a list of parameters, as those of distributions, is none.
+_JAX_TREE = re.compile(r"(.*?\b\w*?(params(?!\[[\d*])|opt_state))(?:$|[\W_])")
 _SAVES = ("torch.save(", "pickle.dump(")
 _ITEMSIZE = re.compile(r"(\d+)")
 
