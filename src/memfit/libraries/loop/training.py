@@ -31,7 +31,7 @@ _CALL = re.compile(r"^[\w.<>]+\(\)\.?")
 _STEP = re.compile(r"[^.\[\]\s]+")
 _WEIGHTS = re.compile(r"\.(weight|bias|running_mean|running_var|in_proj_\w+|weight_\w+|bias_\w+)$")
 # As flax and optax name them; a list of parameters, as those of distributions, is none.
-_JAX_TREE = re.compile(r"(.*?\b\w*?(params(?!\[[\d*])|opt_state))(?:$|[\W_])")
+_JAX_TREE = re.compile(r"(.*?\b\w*?(params(?!\[[\d*])|opt_state)(?:'\])?)(?:$|[\W_])")
 _SAVES = ("torch.save(", "pickle.dump(")
 _EVALUATES = re.compile(r"\bdef (evaluate\w*|eval_\w+|run_eval\w*|test_(agent|policy))\(")
 _ITEMSIZE = re.compile(r"(\d+)")
