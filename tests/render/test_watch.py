@@ -98,3 +98,21 @@ def test_names_of_processes_are_shown_as_they_are() -> None:
             assert str(rows.get_row(str(first.pid))[3]) == r"a[/red]\x1b[2J"
 
     asyncio.run(session())
+
+
+def test_a_small_terminal_shows_curve_rows_and_processes() -> None:
+    pytest.importorskip("textual")
+    from textual.widgets import DataTable, Static
+
+    from memfit.render.watch_app import WatchApp
+
+    many = replace(FRAME, rows=tuple((f"row {i}", 2**20 * (20 - i)) for i in range(20)))
+
+    async def session() -> None:
+        app = WatchApp(lambda: many, None, seconds=60)
+        async with app.run_test(size=(80, 24)):
+            assert "full height is" in str(app.query_one("#curve", Static).content)
+            assert app.query_one("#rows", Static).size.height >= 5
+            assert app.query_one(DataTable).size.height >= 4
+
+    asyncio.run(session())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +15,9 @@ from memfit.api.plan import Progress, plan, say
 from memfit.errors import TargetFailed, UsageError
 from memfit.model import Compared, Demo, DemoVariant, SystemDemo, SystemRun
 from memfit.model.job import Look, Status
+from memfit.units import format_bytes
+
+_TELL_SECONDS = 5.0
 
 
 def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
@@ -96,6 +100,19 @@ def demo_system(system: str, *, progress: Progress | None = None) -> SystemDemo:
     )
 
 
+def _telling(progress: Progress | None) -> Callable[[int], None]:
+    """A function that says now and then how far a run is: it takes a while."""
+    started = last = time.monotonic()
+
+    def tell(peak: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _TELL_SECONDS:
+            last = time.monotonic()
+            say(progress, f"running for {last - started:.0f} s, at most {format_bytes(peak)}")
+
+    return tell
+
+
 def _system_run(
     system: str, variant: DemoVariant, value: int, progress: Progress | None
 ) -> SystemRun:
@@ -111,6 +128,7 @@ def _system_run(
         [sys.executable, "-m", f"memfit.systems.{system}", "--device", "cpu", *options],
         memory=sandbox.room(),
         timeout=300.0,
+        alive=_telling(progress),
     )
     if done.exit_code:
         raise TargetFailed(

@@ -121,4 +121,7 @@ def _full_screen(view: Watch, seconds: float) -> None:
     def explain(pid: int) -> list[Block]:
         return render.explain_short(api.explain(pid, inside=False))
 
-    WatchApp(view.frame, explain, seconds=seconds).run()
+    app = WatchApp(view.frame, explain, seconds=seconds)
+    app.run()
+    if app.latest is not None:  # what is left on the terminal
+        sys.stdout.write(render.frame_line(app.latest) + "\n")

@@ -25,7 +25,7 @@ def frame_blocks(frame: Frame, width: int = 60) -> list[Block]:
         Text(frame.title, Tone.MUTED),
     ]
     if len(frame.readings) > 1:
-        blocks.append(Text(curve(frame.readings, width)))
+        blocks += [Text(curve(frame.readings, width)), Text(scale(frame.readings), Tone.MUTED)]
     if frame.targets:
         blocks += section(
             "Targets",
@@ -73,7 +73,9 @@ def frame_json(frame: Frame) -> dict[str, Any]:
 def frame_line(frame: Frame) -> str:
     """One line: how much of what, and how it goes on."""
     if frame.ended:
-        return f"ended; {format_bytes(frame.bytes)} at the last"
+        peak = max(frame.readings, key=lambda r: r.bytes, default=Reading(seconds=0, bytes=0))
+        text = f"ended; peak {format_bytes(peak.bytes)} of {format_bytes(frame.limit.bytes)}"
+        return visible_line(f"{text} after {peak.seconds:.0f} s; {forecast_text(frame.forecast)}")
     parts = [
         f"{format_bytes(frame.bytes)} of {format_bytes(frame.limit.bytes)} ({frame.limit.source})",
         f"{len(frame.processes)} processes" if len(frame.processes) != 1 else "one process",
@@ -90,6 +92,15 @@ def frame_line(frame: Frame) -> str:
 def row_bars(frame: Frame) -> Bars:
     """The largest rows as lengths to compare."""
     return bars(frame.rows[:_ROWS])
+
+
+def scale(readings: Sequence[Reading]) -> str:
+    """What a curve goes from and to: time, and bytes at its highest."""
+    if not readings:
+        return ""
+    first, last = readings[0].seconds, readings[-1].seconds
+    top = format_bytes(max(reading.bytes for reading in readings))
+    return f"{first:.0f} s to {last:.0f} s; full height is {top}"
 
 
 def curve(readings: Sequence[Reading], width: int) -> str:

@@ -16,10 +16,11 @@ from memfit.errors import visible_line
 from memfit.model import Frame
 from memfit.render.blocks import Block
 from memfit.render.terminal import to_text
-from memfit.render.watch import curve, frame_line, row_bars
+from memfit.render.watch import curve, frame_line, row_bars, scale
 from memfit.units import format_bytes
 
 _BAR = 30
+_LEAST_ROWS, _BESIDE = 3, 9  # lines of rows, and lines of everything but rows and processes
 ORDERS = ("memory", "threads", "PID")
 
 
@@ -96,14 +97,16 @@ class WatchApp(App[None]):
         """Fill the panels."""
         width = max(10, self.size.width - 2)
         self.query_one("#line", Static).update(frame_line(frame))
-        self.query_one("#curve", Static).update(curve(frame.readings, width))
+        drawn = f"{curve(frame.readings, width)}\n{scale(frame.readings)}"
+        self.query_one("#curve", Static).update(drawn)
         self.query_one("#targets", Static).update(
             "   ".join(
                 f"{t.name}: {t.found} of {t.wanted} {'met' if t.met else 'MISSED'}"
                 for t in frame.targets
             )
         )
-        rows = row_bars(frame).bars
+        most = max(_LEAST_ROWS, (self.size.height - _BESIDE) // 2)  # as much for processes
+        rows = row_bars(frame).bars[:most]
         wide = max((len(bar.label) for bar in rows), default=0)
         self.query_one("#rows", Static).update(
             "\n".join(
