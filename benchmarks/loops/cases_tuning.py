@@ -348,6 +348,25 @@ LIBRARIES = (
         settings="num_envs=2048 num_steps=128 sensors=512",
         needs="jax",
     ),
+    loop(
+        "flax-dqn",
+        "flax_dqn",
+        "",
+        "jax dqn flax optax replay argparse",
+        cycles=6,
+        settings="buffer_size=6000 batch_size=1024 sensors=2048",
+        needs="jax flax optax",
+    ),
+    loop(
+        "jax-evolution",
+        "jax_evolution",
+        "",
+        "jax evolution-strategies no-optimizer compiled argparse",
+        cycles=12,
+        settings="population=2048 hidden=2048",
+        needs="jax",
+        updates=False,
+    ),
 )
 
 TUNED: tuple[Loop, ...] = (*ON_POLICY, *OFF_POLICY, *OTHERS, *LIBRARIES)
