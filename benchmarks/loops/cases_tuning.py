@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.loops.case import Form, Loop, loop
+from benchmarks.loops.cases_libraries import LIBRARIES
 
 ON_POLICY = (
     loop(
@@ -286,86 +287,6 @@ OTHERS = (
         cycles=5,
         settings="BATCH_EPISODES=48 HIDDEN=1536 HISTORY=128",
         form=Form.NOTEBOOK,
-    ),
-)
-
-LIBRARIES = (
-    loop(
-        "torchrl-ppo",
-        "torchrl_ppo",
-        "--iterations 3 --num-epochs 2",
-        "torchrl ppo collector argparse",
-        cycles=3,
-        settings="frames_per_batch=1000 sub_batch_size=250 num_cells=1024",
-        doubled="sub_batch_size --sub-batch-size",
-        needs="torch torchrl",
-    ),
-    loop(
-        "tianshou-dqn",
-        "tianshou_dqn",
-        "--epochs 3",
-        "tianshou dqn replay argparse",
-        cycles=3,
-        settings="training_num=8 buffer_size=200000 batch_size=512",
-        doubled="batch_size --batch-size",
-        needs="torch tianshou",
-    ),
-    loop(
-        "rsl-rl-ppo",
-        "rsl_rl_ppo",
-        "",
-        "rsl_rl ppo torch-env argparse",
-        cycles=5,
-        settings="num_envs=1024 num_steps=24 num_obs=480",
-        doubled="num_envs --num-envs",
-        needs="torch rsl_rl",
-    ),
-    loop(
-        "skrl-ppo",
-        "skrl_ppo",
-        "",
-        "skrl ppo vector constants",
-        cycles=5,
-        settings="ROLLOUTS=64 MINI_BATCHES=4",
-        needs="torch skrl",
-    ),
-    loop(
-        "jax-ppo",
-        "jax_ppo",
-        "",
-        "jax ppo purejaxrl compiled argparse",
-        cycles=10,
-        settings="num_envs=256 num_steps=128 sensors=512",
-        doubled="num_envs --num-envs",
-        needs="jax",
-    ),
-    loop(
-        "jax-ppo-large",
-        "jax_ppo",
-        "--num-envs 2048 --num-updates 3",
-        "jax ppo purejaxrl compiled argparse",
-        cycles=3,
-        settings="num_envs=2048 num_steps=128 sensors=512",
-        needs="jax",
-    ),
-    loop(
-        "flax-dqn",
-        "flax_dqn",
-        "",
-        "jax dqn flax optax replay argparse",
-        cycles=6,
-        settings="buffer_size=6000 batch_size=1024 sensors=2048",
-        needs="jax flax optax",
-    ),
-    loop(
-        "jax-evolution",
-        "jax_evolution",
-        "",
-        "jax evolution-strategies no-optimizer compiled argparse",
-        cycles=12,
-        settings="population=2048 hidden=2048",
-        needs="jax",
-        updates=False,
     ),
 )
 

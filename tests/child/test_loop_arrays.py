@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -31,6 +32,25 @@ def test_arrays_are_found_by_name_with_what_is_resident(main: ModuleType) -> Non
         assert rows["obs"].bytes == 16 * MIB and rows["obs"].shape == (4, MIB)
         assert rows["obs"].resident >= 15 * MIB
         assert rows["rb"].bytes == 64 * MIB and rows["rb"].resident <= 10 * MIB
+
+
+class TensorDict:
+    """Has a replay that is mapped from a file, as one of the tensordict package."""
+
+    def __init__(self, file: Path) -> None:
+        replay = np.memmap(file, np.uint8, "w+", shape=(64 * MIB,))
+        replay[: 8 * MIB] = 1
+        self._tensordict = {"observation": replay}
+
+
+def test_what_is_mapped_from_a_file_is_as_resident_to_a_fork(
+    main: ModuleType, tmp_path: Path
+) -> None:
+    main.rb = TensorDict(tmp_path / "replay")  # type: ignore[attr-defined]
+    for look in (looked_at_here, looked_at_in_a_fork):
+        found = next(row for row in look() if row.path == "rb['observation']")
+        assert found.mapped and found.bytes == 64 * MIB
+        assert 8 * MIB <= found.resident <= 12 * MIB
 
 
 def test_queues_are_found_by_their_path() -> None:

@@ -103,7 +103,7 @@ class TestLength:
 
     def test_steps_before_the_loop_count_too(self) -> None:
         text = "for _ in range(10):\n    look()\nfor step in range(30):\n    look()"
-        assert steps_of(text, 15).steps == 40
+        assert steps_of(text, 17).steps == 40
 
     def test_a_counter_of_steps_of_one_env_or_all(self) -> None:
         text = "n = 0\nwhile n < 100:\n    n += {}\n    look()"
@@ -122,6 +122,22 @@ for episode in range(50):
 """
         found = steps_of(text, 41)
         assert found.steps == 41 * 50 // 4 and not found.exact
+
+    def test_several_steps_in_a_turn(self) -> None:
+        text = "for step in range(30):\n    look()\n    look()"
+        found = steps_of(text, 20)
+        assert found.steps == 60 and found.exact
+
+    def test_turns_within_an_expression_are_not_known(self) -> None:
+        text = """
+def play():
+    for _ in range(10):
+        look()
+for iteration in range(5):
+    episodes = [play() for _ in range(6)]
+"""
+        found = steps_of(text, 121)
+        assert found.steps == 121 * 5 // 2 and not found.exact
 
     def test_in_an_update_the_turns_steps_are_made(self) -> None:
         text = "for it in range(10):\n    for epoch in range(4):\n        look()"

@@ -164,6 +164,9 @@ class TestSignals:
                 return
 
             def iterator(self) -> Iterator[int]:
+                return self._batches()  # as TorchRL's, which are wrapped
+
+            def _batches(self) -> Iterator[int]:
                 yield 1
                 signals.stepped(self, 7)
                 yield 2
@@ -395,6 +398,14 @@ class TestFacts:
         (note,) = training(text).observed(seen, {}, []).spec.notes
         assert "10 updates" in note
 
+    def test_an_evaluation_that_is_yet_to_come_is_told(self, tmp_path: Path) -> None:
+        text = tmp_path / "train.py"
+        text.write_text("def evaluate(agent, env): ...")
+        (note,) = training(text).observed(TRIAL, {}, []).spec.notes
+        assert "evaluation" in note
+        seen = replace(TRIAL, peaks={"evaluate": 1})
+        assert not training(text).observed(seen, {}, []).spec.notes
+
     def test_a_queue_of_transitions_is_told_by_its_bound(self) -> None:
         queue = replace(held("agent.memory[*][*]", 50, 2000), elements=50, capacity=1000, count=50)
         facts = training().observed(TRIAL, {"rollout": [queue]}, [])
@@ -402,6 +413,17 @@ class TestFacts:
         assert (array.shape, array.filled) == ((1000, 8000), "ceil_div(env_steps, 2)")
         assert facts.spec.knobs == {"env_steps": 2000}
         assert facts.trial.held["agent.memory[*][*]"] == 50 * 8000
+
+    def test_a_list_that_grows_is_told_by_the_runs_length(self) -> None:
+        kept = replace(held("history[*]", 50, 2000), elements=50, count=50, grows=True)
+        facts = training().observed(TRIAL, {"rollout": [kept]}, [])
+        assert facts.spec.arrays[0].filled is None and facts.spec.knobs == {}
+        ends = replace(TRIAL, run=RunLength(steps=3000, where="for", exact=True))
+        facts = training().observed(ends, {"rollout": [kept]}, [])
+        array = facts.spec.arrays[0]
+        assert (array.shape, array.filled) == ((1500, 8000), "ceil_div(env_steps, 2)")
+        assert facts.spec.knobs == {"env_steps": 3000}
+        assert any("grows as long as" in note for note in facts.spec.notes)
 
     def test_the_runs_own_length_is_used_where_it_is_known(self, tmp_path: Path) -> None:
         text = tmp_path / "train.py"

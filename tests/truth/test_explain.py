@@ -61,7 +61,7 @@ def test_rows_add_up_to_what_the_kernel_says(name: str) -> None:
 
 def test_a_half_filled_buffer_shows_as_such() -> None:
     with running("numpy_half_filled") as process:
-        explanation = memfit.explain(process.pid)
+        explanation = memfit.explain(process.pid, inside=False)
         buffer = max(
             (c for c in explanation.ledger.components if c.name.startswith("blocks.")),
             key=explanation.ledger.bytes_of,
@@ -149,7 +149,7 @@ def test_huge_pages_are_counted() -> None:
 def test_a_rollout_that_never_ends_is_seen_to_grow() -> None:
     with running("endless_rollout") as process:
         time.sleep(1)
-        explanation = memfit.explain(process.pid, seconds=1.5)
+        explanation = memfit.explain(process.pid, seconds=1.5, inside=False)
         most = explanation.growth[0]
         assert most.name == "malloc.heap"
         assert most.bytes_per_second >= 100_000
@@ -157,8 +157,43 @@ def test_a_rollout_that_never_ends_is_seen_to_grow() -> None:
 
 def test_something_that_rests_does_not_grow() -> None:
     with running("torch_model") as process:
-        explanation = memfit.explain(process.pid, seconds=0.5)
+        explanation = memfit.explain(process.pid, seconds=0.5, inside=False)
         assert sum(g.bytes for g in explanation.growth if g.name.startswith("malloc")) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "holder", "low", "high"),
+    [
+        ("numpy_half_filled", "buffer", 80, 82),
+        ("numpy_half_filled", "small[*]", 39, 40),
+        ("hugepages", "block", 66, 67),
+        ("torch_model", "optimizer exp_avg", 16, 17),
+        ("held_graph", "loss graph", 55.9, 56.1),
+        ("python_objects", "rows objects", 38, 39),
+        ("many_threads", "kept[*][*]", 30, 31),
+    ],
+)
+def test_holders_are_read_from_outside_in_seconds(
+    name: str, holder: str, low: float, high: float
+) -> None:
+    """Of programs that nobody prepared: no listener, and no pause."""
+    with running(name) as process:
+        explanation = memfit.explain(process.pid)
+        assert process.poll() is None
+    inside = explanation.inside
+    assert inside is not None and (inside.asked, inside.outside) == ((), (process.pid,))
+    found = {h.path: h for h in inside.holders}
+    assert low * MIB <= found[holder].bytes <= high * MIB
+    assert sum(rows(explanation).values()) == pytest.approx(explanation.pss_bytes, rel=0.01)
+
+
+def test_a_rollout_that_never_ends_is_named_from_outside() -> None:
+    with running("endless_rollout") as process:
+        time.sleep(1)
+        explanation = memfit.explain(process.pid, seconds=1.5)
+    most = explanation.growth[0]
+    assert most.name == "explore().agent.trajectory[*][*]"
+    assert most.bytes_per_second >= 100_000
 
 
 @functools.cache
@@ -167,7 +202,7 @@ def inside_of(name: str, *, seconds: float = 0.0) -> Explanation:
         child = kernel.recorded(process.pid)
         if seconds:
             time.sleep(1)
-        return memfit.explain(child, seconds=seconds)
+        return memfit.explain(child, seconds=seconds, wait=120.0)
 
 
 def test_a_rollout_that_never_ends_is_named_by_its_holder() -> None:
@@ -226,8 +261,8 @@ def test_what_c_code_of_threads_holds_is_named_by_their_pool() -> None:
 
 def test_what_libraries_hold_in_the_heap_is_named_from_outside() -> None:
     with running("torch_model") as process:
-        plain = memfit.explain(process.pid)
-        followed = memfit.explain(process.pid, native=True)
+        plain = memfit.explain(process.pid, inside=False)
+        followed = memfit.explain(process.pid, inside=False, native=True)
         native = rows(followed)["native.libtorch_cpu"]
         heap = rows(plain)["malloc.heap"]
         assert 20 * MIB <= native <= heap
@@ -248,7 +283,7 @@ def test_activations_that_only_autograd_holds_are_named() -> None:
 
 def test_arrays_are_found_from_outside() -> None:
     with running("numpy_half_filled") as process:
-        followed = memfit.explain(process.pid, native=True)
+        followed = memfit.explain(process.pid, inside=False, native=True)
         # The arrays of 4 KiB are not told apart from the heap; the last huge page may be more.
         assert 80 * MIB <= rows(followed)["numpy.arrays"] <= 83 * MIB
         assert sum(rows(followed).values()) == pytest.approx(followed.pss_bytes, rel=0.01)

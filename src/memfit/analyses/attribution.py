@@ -28,6 +28,7 @@ DEALT = (Layer.OBJECTS, Layer.HEAP, Layer.ARENAS, Layer.BLOCKS)
 _WORDS = (
     ("rollout_buffer", Kind.BUFFER),
     ("replay_buffer", Kind.BUFFER),
+    (" graph", Kind.ACTIVATIONS),
     (" grad", Kind.GRADIENTS),
     ("optimizer", Kind.OPTIMIZER),
     ("envs[", Kind.ENV_STATE),
@@ -38,6 +39,7 @@ _WORDS = (
 _PAGE = 4096  # what the kernel deals out
 FREE_OBJECTS = "python.free"
 OTHER_OBJECTS = "python.unreached"
+UNREAD_OBJECTS = "python.unread"
 FREE_HEAP = "malloc.free"
 IN_FLIGHT, ALL_TENSORS, ARRAYS = "torch.activations", "torch.tensors", "numpy.arrays"
 
@@ -54,11 +56,12 @@ def deal(view: ProcessView, told: Told | None) -> Dealt:
     dealt.holders += _threads(native, pots)
     if told is not None:
         dealt.holders.append(_free_heap(told, native, pots))
-        dealt.holders += _pools(pots)
+        dealt.holders += _pools(pots, read=told.complete or not told.outside)
     dealt.holders = [replace(holder, pid=view.pid) for holder in _merged(dealt.holders)]
     dealt.left = list(pots.rest())
     others = sum(p.private for p in view.parts if p.layer not in (*DEALT, Layer.UNKNOWN))
-    held = sum(h.bytes for h in dealt.holders if h.own and h.path != OTHER_OBJECTS)
+    nobodys = (OTHER_OBJECTS, UNREAD_OBJECTS)
+    held = sum(h.bytes for h in dealt.holders if h.own and h.path not in nobodys)
     dealt.named = others + held
     return dealt
 
@@ -84,10 +87,9 @@ def _sum(one: Holder, other: Holder) -> Holder:
 def _told(told: Told, pots: _Pots) -> Iterator[Holder]:
     # What has an address first: small blocks may lie anywhere.
     placed = [sum(pots.take_at(*block) for block in a.blocks) if a.own else 0 for a in told.arrays]
-    for arrays, amount in zip(told.arrays, placed, strict=True):
-        yield _arrays(arrays, amount, pots)
-    for objects in told.objects:
-        yield _objects(objects, pots)
+    held = [_arrays(a, amount, pots) for a, amount in zip(told.arrays, placed, strict=True)]
+    held += [_objects(objects, pots) for objects in told.objects]
+    yield from (replace(holder, told=not told.outside) for holder in held)
 
 
 def _numbers(native: Native, told: Told | None, pots: _Pots) -> Iterator[Holder]:
@@ -198,17 +200,23 @@ def _free_heap(told: Told, native: Native, pots: _Pots) -> Holder:
     )
 
 
-def _pools(pots: _Pots) -> Iterator[Holder]:
-    """What is left of Python's pools: free blocks, and objects that no holder reaches."""
+def _pools(pots: _Pots, *, read: bool) -> Iterator[Holder]:
+    """What is left of Python's pools: free blocks, and objects that no holder reaches.
+
+    Unless all were `read`, these are what there was no time for.
+    """
+    path, rest_is = OTHER_OBJECTS, "small objects that no holder reaches"
+    if not read:
+        path, rest_is = UNREAD_OBJECTS, "small objects that there was no time to read"
     unused = sum(max(0, p.resident - p.used) for p in pots.parts if p.layer is Layer.OBJECTS)
     free = pots.take_layer(Layer.OBJECTS, unused)
     rest = pots.take_layer(Layer.OBJECTS, 2**62)
-    for path, kind, amount, what in (
+    for row, kind, amount, what in (
         (FREE_OBJECTS, Kind.FRAGMENTATION, free, "free blocks in Python's pools"),
-        (OTHER_OBJECTS, Kind.OBJECTS, rest, "small objects that no holder reaches"),
+        (path, Kind.OBJECTS, rest, rest_is),
     ):
         if amount:
-            yield _beneath(path, amount, what, kind)
+            yield _beneath(row, amount, what, kind)
 
 
 class _Pots:

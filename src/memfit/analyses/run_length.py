@@ -8,6 +8,7 @@ from math import prod
 from memfit.model.trial import LoopBound, RunLength
 
 _CLOSE = 0.25  # of it: a counter that is as near is one of env steps
+_SAME = 0.02  # a whole number of steps in each turn
 
 
 def run_length(
@@ -41,7 +42,11 @@ def _by_turns(
     turn = prod(b.total for b in counted if b is not None) * at_once
     if not updating and None not in counted:
         done = (_turns_done([bound, *(b for b in counted if b is not None)]) + 1) * at_once
-        if done <= steps:  # each innermost turn is a step; others came before the loop
+        if done <= steps:
+            times = round(steps / done)
+            if times > 1 and abs(steps / done - times) <= _SAME * times:  # steps of each turn
+                return RunLength(steps=times * bound.total * turn, where=bound.line, exact=True)
+            # Each innermost turn is a step; others came before the loop.
             return RunLength(steps=steps - done + bound.total * turn, where=bound.line, exact=True)
     if updating:
         return _scaled(bound, steps, bound.done + 1)

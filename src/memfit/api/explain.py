@@ -14,9 +14,9 @@ from memfit.errors import UsageError
 from memfit.libraries import all_roles
 from memfit.measure.kernel import limits
 from memfit.measure.live import nvidia, process_tree
-from memfit.measure.live.holder_reading import HolderReading, read_holders
+from memfit.measure.live.holder_reading import WAIT, HolderReading, read_holders
 from memfit.measure.record.run_above import run_above
-from memfit.model import Explanation, Inside, Limit
+from memfit.model import Explanation, Grown, Inside, Limit
 
 _LEAST_SECONDS = 0.2
 _RUN_LIMIT = "--limit of its memfit run"
@@ -29,16 +29,18 @@ def explain(
     inside: bool = True,
     native: bool | None = None,
     attach: bool = False,
+    wait: float = WAIT,
     seconds: float = 0.0,
     limit: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Explanation:
     """Explain the memory of a process and all below it.
 
-    From outside, without touching them; with `inside`, those that listen are also asked who holds
-    it. With `native`, pointers are followed from libraries into the heap, to name what C and C++
-    hold; by default where a process told the rest. With `attach`, a Python 3.14 process is made to
-    listen. With `seconds`, a second reading so much later tells what grew.
+    From outside, without touching them; with `inside`, their objects are read too, which say who
+    holds it, and those that listen are asked for up to `wait` seconds. With `native`, pointers are
+    followed from libraries into the heap, to name what C and C++ hold; by default where there is
+    time. With `attach`, a Python 3.14 process is made to listen. With `seconds`, a second reading
+    so much later tells what grew.
     """
     if pid <= 0:
         raise UsageError(f"{pid} is no process: give a PID, for instance from `pgrep -af python`")
@@ -50,11 +52,13 @@ def explain(
 
         process_tree.check_readable(pid)
         make_listen(pid)
-    read = partial(read_holders, pid, deal, children=children, inside=inside, roles=all_roles())
+    read = partial(
+        read_holders, pid, deal, children=children, inside=inside, wait=wait, roles=all_roles()
+    )
     before, first = None, 0.0
     if seconds:
-        reading = read(native=False, duplicates=False)
-        before = tree_ledger.tree_ledger(reading.processes, reading.dealt)
+        native = bool(native)  # both readings are of one kind, and the first tells no C and C++
+        before = read(native=native, duplicates=False)
         if progress is not None:
             progress(f"reading once more in {seconds:g} s")
         first = time.monotonic()
@@ -73,11 +77,22 @@ def explain(
         settings=tree_ledger.settings(now.processes[0], cores=os.cpu_count() or 1),
         device_bytes=nvidia.used_by([p.pid for p in now.processes]),
         inside=_inside(now),
-        growth=tree_ledger.grown(before, ledger, between) if before else (),
+        growth=_grown(before, now, between) if before else (),
         growth_seconds=between,
         notes=now.notes,
         seconds=time.monotonic() - started,
     )
+
+
+def _grown(before: HolderReading, now: HolderReading, seconds: float) -> tuple[Grown, ...]:
+    """What changed between two readings: by holder only where the same processes told both times.
+
+    Else what one reading has under its holders and the other under its layers would have grown.
+    """
+    first, second = (tree_ledger.layers(reading.processes) for reading in (before, now))
+    if set(before.told) == set(now.told):
+        first, second = (tree_ledger.tree_ledger(r.processes, r.dealt) for r in (before, now))
+    return tree_ledger.grown(first, second, seconds)
 
 
 def _run_limit(pid: int) -> Limit | None:
@@ -95,7 +110,8 @@ def _inside(reading: HolderReading) -> Inside | None:
     return Inside(
         holders=tuple(holders),
         repeated=tuple(r for t in told for r in t.repeated),
-        asked=tuple(reading.told),
+        asked=tuple(pid for pid, t in reading.told.items() if not t.outside),
+        outside=tuple(pid for pid, t in reading.told.items() if t.outside),
         held_share=min(1.0, sum(d.named for d in dealt) / max(1, private)),
         seconds=sum(t.seconds for t in told),
         longest_hold_seconds=max(t.longest_hold_seconds for t in told),

@@ -12,7 +12,7 @@ import signal
 import threading
 import warnings
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,10 +28,11 @@ from memfit.model.trial import TrialArrays
 _SECONDS = 20.0  # after which a fork that looks is ended
 _PART = 1 << 16
 _DEPTH, _MOST_OBJECTS = 4, 5_000  # of the search for queues
+_TENSORDICT = "._tensordict["  # where one has its tensors, which it gives as a dict does
 Variables = Iterable[tuple[str, Any]]
 
 
-def loop_arrays(queues: Mapping[str, tuple[int, int]]) -> list[TrialArrays]:
+def loop_arrays(queues: Mapping[str, tuple[int, int]], memory: ProcessMemory) -> list[TrialArrays]:
     """What the variables of the run hold, by holder, the largest first."""
     walk = WholeWalk(Pace(lambda: False), dict(all_roles()))
     try:
@@ -39,14 +40,25 @@ def loop_arrays(queues: Mapping[str, tuple[int, int]]) -> list[TrialArrays]:
         told = array_rows(walk.blocks)
     finally:
         walk.forget()
-    with ProcessMemory(os.getpid()) as memory:
-        found = [_held(row, memory) for row in told if row["device"] == "cpu" and _is_own(row)]
+    found = [_held(row, memory) for row in told if row["device"] == "cpu"]
     return [_in_queue(held, queues) for held in found]
 
 
 def queues_of(variables: Iterable[tuple[str, Any]]) -> dict[str, tuple[int, int]]:
     """Queues of bounded length that variables hold: how many elements they have, and may have."""
-    found: dict[str, tuple[int, int]] = {}
+    return {p: (len(q), q.maxlen) for p, q in _held_by(variables, deque) if q.maxlen and q}
+
+
+def list_lengths(variables: Iterable[tuple[str, Any]]) -> dict[str, int]:
+    """The lists that variables hold, and queues without bound, by how many elements they have."""
+    lists = ((path, found) for path, found in _held_by(variables, (list, deque)))
+    return {path: len(found) for path, found in lists if not getattr(found, "maxlen", None)}
+
+
+def _held_by(
+    variables: Iterable[tuple[str, Any]], kind: type | tuple[type, ...]
+) -> Iterator[tuple[str, Any]]:
+    """Things of a kind that variables, and attributes of what they hold, are."""
     level = [(name, thing) for name, thing in variables]
     seen: set[int] = set()
     for _ in range(_DEPTH):
@@ -55,37 +67,56 @@ def queues_of(variables: Iterable[tuple[str, Any]]) -> dict[str, tuple[int, int]
             if id(thing) in seen:
                 continue
             seen.add(id(thing))
-            if isinstance(thing, deque):
-                if thing.maxlen and thing:
-                    found[path] = len(thing), thing.maxlen
+            if isinstance(thing, kind):
+                yield path, thing
             else:
                 below += [(f"{path}.{name}", value) for name, value in attributes(thing).items()]
         level = below
-    return found
 
 
 def _in_queue(held: TrialArrays, queues: Mapping[str, tuple[int, int]]) -> TrialArrays:
     for path, (elements, capacity) in queues.items():
         at = held.path.find(f"{path}[*]")
         if at == 0 or (at > 0 and held.path[at - 1] == "."):
-            return replace(held, elements=elements, capacity=capacity)
+            return replace(held, elements=elements, capacity=capacity, grows=not capacity)
     return held
 
 
-def looked_at_here(variables: Variables = ()) -> list[TrialArrays]:
-    """The same from a thread of its own, so that this one's calls are seen too."""
-    queues = queues_of(variables)
+def looked_at_here(
+    variables: Variables = (), growing: Mapping[str, int] | None = None
+) -> list[TrialArrays]:
+    """The same from a thread of its own, so that this one's calls are seen too.
+
+    Lists that are `growing` have so many elements, and no bound.
+    """
+    with ProcessMemory(os.getpid()) as memory:
+        return _looked_at(variables, memory, growing or {})
+
+
+def _looked_at(
+    variables: Variables, memory: ProcessMemory, growing: Mapping[str, int]
+) -> list[TrialArrays]:
+    endless = {path: (length, 0) for path, length in growing.items()}
+    queues = {**queues_of(variables), **endless}
     if threading.current_thread() is not threading.main_thread():
-        return loop_arrays(queues)
+        return loop_arrays(queues, memory)
     found: list[TrialArrays] = []
-    thread = threading.Thread(target=lambda: found.extend(loop_arrays(queues)))
+    thread = threading.Thread(target=lambda: found.extend(loop_arrays(queues, memory)))
     thread.start()
     thread.join()
     return found
 
 
 def looked_at_in_a_fork(variables: Variables = ()) -> list[TrialArrays]:
-    """The same, found by a fork; nothing where that fails."""
+    """The same, found by a fork; nothing where that fails.
+
+    Which pages are there is asked of this process: a fork has none of what is mapped from files.
+    """
+    with ProcessMemory(os.getpid()) as memory:
+        return _forked(variables, memory)
+
+
+def _forked(variables: Variables, memory: ProcessMemory) -> list[TrialArrays]:
     reader, writer = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # other threads are not needed there
@@ -93,7 +124,7 @@ def looked_at_in_a_fork(variables: Variables = ()) -> list[TrialArrays]:
     if pid == 0:
         try:
             os.close(reader)
-            _tell(writer, looked_at_here(variables))
+            _tell(writer, _looked_at(variables, memory, {}))
         finally:
             os._exit(0)
     os.close(writer)
@@ -116,20 +147,17 @@ def _tell(writer: int, rows: list[TrialArrays]) -> None:
         json.dump([to_json(row) for row in rows], file)
 
 
-def _is_own(row: dict[str, Any]) -> bool:
-    return bool(row["memory"] != "file")
-
-
 def _held(row: dict[str, Any], memory: ProcessMemory) -> TrialArrays:
     placed = sum(size for _, size in row["extents"])
     # Small blocks lie among others and are there.
     resident = row["nbytes"] - placed if placed < row["nbytes"] else 0
     resident += sum(memory.resident(start, start + size) for start, size in row["extents"])
     return TrialArrays(
-        path=str(row["holder"]),
+        path=str(row["holder"]).replace(_TENSORDICT, "["),
         bytes=int(row["nbytes"]),
         resident=min(resident, int(row["nbytes"])),
         count=int(row["count"]),
         dtype=str(row["dtype"]),
         shape=tuple(row["shape"]),
+        mapped=row["memory"] != "own",
     )

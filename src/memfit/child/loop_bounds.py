@@ -18,6 +18,7 @@ from memfit.model.trial import LoopBound
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _BARS = ("tqdm", "trange", "track")
 _REPEATS = ("seed", "run", "trial", "fold", "repeat", "restart")  # each turn is a run of its own
 _OPERATIONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
@@ -55,6 +56,8 @@ def _loops_in(frame: FrameType) -> Iterator[tuple[LoopBound, ...]]:
         if any(word in _REPEATS for word in _words(target)):
             continue
         yield tuple(_bounds(loop, names))
+    if _is_in_comprehension(tree, frame.f_lineno):
+        yield ()
 
 
 def _around(tree: ast.Module, frame: FrameType) -> Iterator[Any]:
@@ -78,6 +81,12 @@ def _around(tree: ast.Module, frame: FrameType) -> Iterator[Any]:
             first, last = body.body[0].lineno, _end(body.body[-1])
             if first <= frame.f_lineno <= last:
                 yield body
+
+
+def _is_in_comprehension(tree: ast.Module, line: int) -> bool:
+    """Whether a line is one of a loop within an expression, of which nobody knows the turn."""
+    found = (n for n in ast.walk(tree) if isinstance(n, _COMPREHENSIONS))
+    return any(n.lineno <= line <= _end(n) for n in found)
 
 
 def _begins(node: ast.AST) -> int:
@@ -117,6 +126,8 @@ def _counted(loop: Any, names: _Names) -> Iterator[LoopBound]:
     over, target = loop.iter, loop.target
     if _called(over) == "enumerate" and over.args and isinstance(target, ast.Tuple):
         over, target = over.args[0], target.elts[0]
+    if isinstance(over, ast.NamedExpr):
+        over = over.value
     while _called(over) in _BARS and over.args:
         over = over.args[0]
     turns = names.value(over)

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from memfit.analyses.run_length import run_length
-from memfit.child.loop_arrays import looked_at_here, looked_at_in_a_fork
+from memfit.child.loop_arrays import list_lengths, looked_at_here, looked_at_in_a_fork
 from memfit.child.loop_bounds import loops_of
 from memfit.child.outer_loop import OuterLoop, in_a_loop
 from memfit.child.script_variables import script_variables
@@ -27,6 +27,7 @@ from memfit.model.training import Looping, LoopListener
 from memfit.model.trial import Progress, RunLength, TrialArrays, TrialEnd, TrialReading
 
 _ROOM = 2**62
+_LONGER, _ALIKE = 1.3, 0.35  # a list that grows is longer by as much as the run has gone on
 
 
 class _NeverLearned(LoopListener):
@@ -71,6 +72,8 @@ class LoopTrial:
         self.dismissed = False
         self.main: ModuleType | None = None
         self.held: dict[str, list[TrialArrays]] = {}
+        self.last: list[TrialArrays] = []
+        self.lengths: tuple[dict[str, int], int] = {}, 0  # of lists, when the run had come so far
 
     def begin(self, training: Looping) -> None:
         """Let it run on, and measure it meanwhile."""
@@ -125,14 +128,39 @@ class LoopTrial:
         write_progress(self.noted, self.progress())
 
     def _look(self, moment: str, last: bool) -> None:
-        look = looked_at_here if last else looked_at_in_a_fork
-        found = look(self._variables())
+        variables = self._variables()
+        if last:
+            found = looked_at_here(variables, self._growing(variables))
+        else:
+            found = looked_at_in_a_fork(variables)
+            self.lengths = list_lengths(variables), self._done
         if found:
-            self.held[moment] = found
+            self.held[moment] = self.last = found
+
+    @property
+    def _done(self) -> int:
+        """How far the run has come, in env steps, or in updates where it has none."""
+        assert self.trial is not None
+        return self.trial.env_steps or self.trial.updates
+
+    def _growing(self, variables: list[tuple[str, Any]]) -> dict[str, int]:
+        """Lists that have grown with the run since an earlier look, and their lengths."""
+        before, then = self.lengths
+        more = self._done / max(1, then)
+        if not before or more < _LONGER:
+            return {}
+        now = list_lengths(variables)
+        return {
+            path: now[path]
+            for path, length in before.items()
+            if 0 < length < now.get(path, 0) and abs(now[path] / length - more) <= _ALIKE * more
+        }
 
     def _end(self, reading: TrialReading) -> None:
         assert self.training is not None
-        told = replace(reading, run=self._length(reading))
+        arrays = sum(row.resident for row in self.last if row.mapped)
+        files = max(0, reading.files - arrays)
+        told = replace(reading, run=self._length(reading), files=files)
         facts = self.training.observed(told, self.held, self._variables())
         known = facts.spec.settings
         asked = {} if self.job.short else self.job.knobs  # a short one may vary what it can

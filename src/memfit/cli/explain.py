@@ -31,17 +31,21 @@ def explain(
         bool, typer.Option("--no-children", help="This process alone, not those below it.")
     ] = False,
     no_inside: Annotated[
-        bool, typer.Option("--no-inside", help="From outside only: ask no process that listens.")
+        bool, typer.Option("--no-inside", help="By layer only: do not look for who holds it.")
     ] = False,
     native: Annotated[
         bool | None,
         typer.Option(
             "--native/--no-native",
             help="Name arrays, tensors and what C and C++ hold, by following pointers (seconds). "
-            "By default for processes that listen.",
+            "By default where there is time.",
             show_default=False,
         ),
     ] = None,
+    wait: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="How long processes that listen may take to tell."),
+    ] = "4s",
     attach: Annotated[
         bool,
         typer.Option(
@@ -56,6 +60,9 @@ def explain(
         str | None,
         typer.Option(metavar="SIZE", help="Compare with this instead of the process's own limit."),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every row, holder, thread and setting.")
+    ] = False,
     form: FormatOption = Format.TERMINAL,
     output: OutputOption = None,
     quiet: QuietOption = False,
@@ -66,8 +73,9 @@ def explain(
     malloc's heap, large blocks with how much of them is filled, stacks, shared memory, workers.
     The rows add up to the tree's memory, pages that several share counted once.
 
-    A process started by `memfit run -- CMD`, or which called memfit.listen(), also tells which of
-    its objects hold it: model.rollout_buffer.observations, envs[3].history ...
+    Which objects hold it is read from outside too (Python 3.11 to 3.13), without a pause:
+    model.rollout_buffer.observations, envs[3].history ... A process started by `memfit run -- CMD`,
+    or which called memfit.listen(), is also asked, and tells what it holds twice.
 
     \b
     Examples:
@@ -101,10 +109,12 @@ def explain(
         inside=not no_inside,
         native=native,
         attach=attach,
+        wait=parse_seconds(wait),
         seconds=seconds,
         limit=limit_bytes,
         progress=progress(quiet=quiet),
     )
-    emit(form, output, render.explain_blocks, render.explain_json, result)
+    blocks = render.explain_blocks if every else render.explain_short
+    emit(form, output, blocks, render.explain_json, result)
     if limit_bytes is not None and result.pss_bytes > limit_bytes:
         raise typer.Exit(OVER)

@@ -156,7 +156,11 @@ class HeldObjects:
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What one process said about itself, with the residency that the kernel says."""
+    """What one process said about itself, with the residency that the kernel says.
+
+    Where it was not asked, or did not answer, its objects were read from `outside`. What is not
+    `complete` ended before all of them were seen.
+    """
 
     pid: int
     arrays: tuple[HeldArrays, ...]
@@ -167,6 +171,8 @@ class Told:
     longest_hold_seconds: float
     pools: Mapping[str, int]
     notes: tuple[str, ...] = ()
+    outside: bool = False
+    complete: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +233,10 @@ def _share(named: int, private: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Inside:
-    """What the processes themselves told: holders, repeated data, and what telling cost."""
+    """Who holds the memory: what processes told (`asked`), or what was read from `outside`.
+
+    With repeated data, and what telling cost.
+    """
 
     holders: tuple[Holder, ...]
     repeated: tuple[Repeated, ...]
@@ -238,6 +247,7 @@ class Inside:
     readings: tuple[HeldReadings, ...] = ()
     pools: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    outside: tuple[int, ...] = ()
 
     @property
     def taken(self) -> int:

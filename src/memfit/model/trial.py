@@ -21,7 +21,9 @@ class TrialArrays:
     """The arrays of one holder, by its path from the run's variables.
 
     `resident` of their `bytes` are in memory. `shape` is that of the largest of `count`. Where they
-    are in a queue of bounded length, it has `elements` of at most `capacity`.
+    are in a queue of bounded length, it has `elements` of at most `capacity`; in a list that
+    `grows` with the run, it has so many and no bound. They may be `mapped` from files, or shared
+    with other processes.
     """
 
     path: str
@@ -32,6 +34,8 @@ class TrialArrays:
     shape: tuple[int, ...] = ()
     elements: int = 0
     capacity: int = 0
+    grows: bool = False
+    mapped: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +75,12 @@ class TrialReading:
     """Peaks by phase of a process tree, and what its variables held.
 
     `built` are its bytes where it first stepped an env or updated, `now` and `free` its bytes, and
-    those that malloc held and nobody used, at the end; `files` of `now` are pages of mapped files;
-    `held` are resident bytes of the rows of its arrays. The first update came after `first_update`
-    env steps; `played` of all `env_steps` were recorded ones, played back. `whole` says that the
-    last update was a compiled program of the whole training, which had not come to its end. `run`
-    is when the run ends, where its loops say so. `again` is a second trial, with other settings.
+    those that malloc held and nobody used, at the end; `files` of `now` are pages of mapped files,
+    arrays apart; `held` are resident bytes of the rows of its arrays. The first update came after
+    `first_update` env steps; `played` of all `env_steps` were recorded ones, played back. `whole`
+    says that the last update was a compiled program of the whole training, which had not come to
+    its end. `run` is when the run ends, where its loops say so. `again` is a second trial, with
+    other settings.
     """
 
     updates: int

@@ -15,7 +15,7 @@ import pytest
 
 from memfit.analyses.attribution import deal
 from memfit.cli.app import main
-from memfit.measure.live import holder_reading, process_tree
+from memfit.measure.live import process_tree
 from memfit.measure.live.inside_view import look_inside
 from memfit.measure.live.listener_client import NoAnswer
 from tests.measure.live import crafted_answers
@@ -35,9 +35,9 @@ def answering(*words: object) -> Iterator[int]:
             process.kill()
 
 
-def explained(pid: int, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def explained(pid: int, capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     """The notes of `memfit explain`, which explains the process all the same."""
-    assert main(["explain", str(pid), "--format", "json"]) == 0
+    assert main(["explain", str(pid), "--format", "json", *words]) == 0
     out, err = capsys.readouterr()
     found = json.loads(out)
     assert err == "" and found["pss_bytes"] > MIB and found["components"]
@@ -47,14 +47,14 @@ def explained(pid: int, capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 @pytest.mark.parametrize("way", ["silent", "slow"])
 def test_a_process_that_does_not_answer_in_time_is_told(
-    way: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    way: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(holder_reading, "_PATIENCE", 0.5)
     with answering(way) as pid:
-        (note,) = explained(pid, capsys)
+        (note,) = explained(pid, capsys, "--wait", "0.5s")
         assert main(["explain", str(pid), "--no-inside", "--format", "json"]) == 0
         assert json.loads(capsys.readouterr().out)["notes"] == []
     assert str(pid) in note and "did not answer within 0.5 s" in note
+    assert "what its objects hold was read from outside" in note
 
 
 def test_a_name_that_another_process_has_taken_is_told(capsys: pytest.CaptureFixture[str]) -> None:

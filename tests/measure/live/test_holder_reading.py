@@ -10,6 +10,7 @@ import pytest
 from memfit.errors import UsageError
 from memfit.measure.live import holder_reading, process_tree
 from memfit.measure.live.holder_reading import HolderReading, read_holders
+from memfit.measure.live.listener_client import NoAnswer
 from memfit.model import Layer, Native, Part, ProcessView, Told
 from memfit.model.explanation import Dealt
 
@@ -66,6 +67,8 @@ class Tree:
     ends_after: int = 99
     told: list[int] = field(default_factory=list)
     read: list[int] = field(default_factory=list)
+    walkable: tuple[int, ...] = ()
+    walked: list[int] = field(default_factory=list)
 
     def read_tree(self, _: int, **__: object) -> list[ProcessView]:
         return [view(pid, heap=self.heap) for pid in self.shares]
@@ -81,6 +84,12 @@ class Tree:
         return replace(
             TOLD, pid=view.pid, notes=() if self.told.count(view.pid) > 1 else TOLD.notes
         )
+
+    def look_outside(self, view: ProcessView, **_: object) -> Told:
+        if view.pid not in self.walkable:
+            raise NoAnswer("no interpreter")
+        self.walked.append(view.pid)
+        return replace(TOLD, pid=view.pid, outside=True, notes=())
 
     def deal(self, view: ProcessView, told: Told | None) -> Dealt:
         assert told is None or told.pid == view.pid
@@ -98,6 +107,7 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
         monkeypatch.setattr(process_tree, "read_tree", tree.read_tree)
         monkeypatch.setattr(process_tree, "read_process", tree.read_process)
         monkeypatch.setattr(holder_reading, "look_inside", tree.look_inside)
+        monkeypatch.setattr(holder_reading, "look_outside", tree.look_outside)
         first = next(iter(tree.shares))
         return read_holders(
             first, tree.deal, children=True, inside=inside, native=native, duplicates=True
@@ -188,3 +198,38 @@ def test_only_those_that_listen_are_dealt_out(
     )
     found = reader(tree)
     assert (list(found.told), list(found.dealt), len(found.processes)) == ([7], [7], 2)
+
+
+def test_what_does_not_listen_is_walked_from_outside(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = Tree(shares={7: [1.0], 8: [0.2], 9: []}, walkable=(7, 8))
+    monkeypatch.setattr(tree, "look_inside", lambda *_, **__: None, raising=False)
+    found = reader(tree)
+    assert (list(found.told), list(found.dealt), tree.walked) == ([7, 8], [7, 8], [7, 8])
+    assert all(told.outside for told in found.told.values())
+    assert [len(r.named) for r in found.readings] == [1, 1]  # and is not read again
+
+
+def test_what_does_not_answer_in_time_is_walked_and_that_is_said(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*_: object, **__: object) -> Told:
+        raise NoAnswer("it did not answer within 4 s")
+
+    tree = Tree(shares={7: [1.0]}, walkable=(7,))
+    monkeypatch.setattr(tree, "look_inside", silent, raising=False)
+    found = reader(tree)
+    assert found.told[7].outside
+    (note,) = found.notes
+    assert "did not answer within 4 s; what its objects hold was read from outside" in note
+
+
+def test_what_can_be_neither_asked_nor_walked_is_said(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = Tree(shares={7: []})
+    monkeypatch.setattr(tree, "look_inside", lambda *_, **__: None, raising=False)
+    found = reader(tree)
+    assert (found.told, found.dealt) == ({}, {})
+    assert found.notes == ("who holds what in process 7 is not known: no interpreter",)

@@ -27,6 +27,11 @@ def filled_after(length: str, rate: Fraction) -> str:
     return f"ceil_div({length} * {rate.numerator}, {rate.denominator})"
 
 
+def rows_after(steps: int, rate: Fraction) -> int:
+    """The rows that so many env steps fill."""
+    return -(-steps * rate.numerator // rate.denominator)
+
+
 def steps_to_fill(rows: int, rate: Fraction) -> int:
     """The env steps after which so many rows are filled."""
     return -(-rows * rate.denominator // rate.numerator)

@@ -13,7 +13,7 @@ from memfit.formulas.shared_rows import BUILT, TRAINING
 from memfit.libraries.driven import version_of
 from memfit.libraries.loop.constants import settable
 from memfit.libraries.loop.dimensions import LENGTH, length_setting, with_formulas
-from memfit.libraries.loop.filling import fill_rate, filled_after, steps_to_fill
+from memfit.libraries.loop.filling import fill_rate, filled_after, rows_after, steps_to_fill
 from memfit.libraries.loop.jax_programs import program_arrays
 from memfit.libraries.loop.own_files import OwnFiles
 from memfit.libraries.loop.setting_sources import SettingSources
@@ -30,8 +30,10 @@ _FILLS = 2**20  # a buffer that is worth to be told how it fills
 _CALL = re.compile(r"^[\w.<>]+\(\)\.?")
 _STEP = re.compile(r"[^.\[\]\s]+")
 _WEIGHTS = re.compile(r"\.(weight|bias|running_mean|running_var|in_proj_\w+|weight_\w+|bias_\w+)$")
-_JAX_TREE = re.compile(r"(.*?\b\w*?(params|opt_state))(?:$|[\W_])")  # as flax and optax name them
+# As flax and optax name them; a list of parameters, as those of distributions, is none.
+_JAX_TREE = re.compile(r"(.*?\b\w*?(params(?!\[[\d*])|opt_state)(?:'\])?)(?:$|[\W_])")
 _SAVES = ("torch.save(", "pickle.dump(")
+_EVALUATES = re.compile(r"\bdef (evaluate\w*|eval_\w+|run_eval\w*|test_(agent|policy))\(")
 _ITEMSIZE = re.compile(r"(\d+)")
 
 
@@ -91,12 +93,15 @@ class LoopTraining(Looping):
         last = _together(rollout, trained, self.least) or in_update
         arrays: list[ArraySpec] = []
         fills: list[tuple[int, int]] = []
+        endless: list[str] = []
         resident: dict[str, int] = {}
         for name, row in {**in_update, **last}.items():
             there = {p for p, rows in (("rollout", last), ("update", in_update)) if name in rows}
             phases = _phases(row.kind, there, one_look=not (rollout and update))
             array = self._array(row, phases, trial, length)
-            if isinstance(array.filled, str):
+            if row.held.grows:
+                endless += [name] if _is_large(array) else []
+            elif isinstance(array.filled, str):
                 rows = int(array.shape[0])
                 fills.append((rows, _filled_rows(row.held, rows)))
             arrays.append(with_formulas(array, settings, length))
@@ -109,7 +114,7 @@ class LoopTraining(Looping):
         scale = dict(knobs)
         if length in settings:
             knobs[length] = settings[length]
-        elif fills:
+        elif any(isinstance(array.filled, str) for array in arrays):
             knobs[length] = trial.run.steps if trial.run else _until_full(fills, trial)
         spec = replace(
             self.facts(),
@@ -119,7 +124,7 @@ class LoopTraining(Looping):
             scale=scale,
             length=length if length in knobs else "",
             first_update=min(trial.first_update, knobs.get(length, trial.first_update)),
-            notes=(*_notes(told, knobs), *_unseen(told, texts)),
+            notes=(*_notes(told, knobs), *_unseen(told, texts), *_endless(told, endless)),
         )
         return LoopFacts(spec=spec, trial=told)
 
@@ -140,7 +145,12 @@ class LoopTraining(Looping):
         if held.count != 1 or prod(shape) * item != held.bytes:
             shape, item = (held.bytes,), 1
         filled: int | str | None = None
-        if held.capacity > held.elements:
+        if held.grows and trial.run is not None and trial.env_steps:
+            each = max(1, held.bytes // held.elements)
+            rate = fill_rate(held.elements, trial.env_steps)
+            rows = max(held.elements, rows_after(trial.run.steps, rate))
+            shape, item, filled = (rows, each), 1, filled_after(length, rate)
+        elif held.capacity > held.elements:
             each = max(1, held.bytes // held.elements)
             shape, item = (held.capacity, each), 1
             filled = _fill(_filled_rows(held, held.capacity), trial, length)
@@ -161,7 +171,7 @@ class LoopTraining(Looping):
         )
 
 
-def _unseen(trial: TrialReading, texts: Iterable[str]) -> Iterator[str]:
+def _unseen(trial: TrialReading, texts: Sequence[str]) -> Iterator[str]:
     """What the script may do later that the trial has not seen."""
     if not trial.updates:
         yield (
@@ -179,11 +189,28 @@ def _unseen(trial: TrialReading, texts: Iterable[str]) -> Iterator[str]:
             "no env was stepped before enough updates were seen: where the script goes on to "
             "something else after these, that is not in this plan"
         )
+    if "evaluate" not in trial.peaks and any(map(_EVALUATES.search, texts)):
+        yield (
+            "the script has a function that evaluates, and stepped no other env in the trial: what "
+            "an evaluation adds later is not in this plan"
+        )
     if "save" not in trial.peaks and any(call in text for text in texts for call in _SAVES):
         yield (
             "the script writes checkpoints, and wrote none in the trial: what that adds for a "
             "moment is not in this plan"
         )
+
+
+def _endless(trial: TrialReading, names: Sequence[str]) -> Iterator[str]:
+    """What is said of lists that grow with the run."""
+    known = trial.run is not None and trial.env_steps
+    for name in names:
+        how = "as they will be at its end" if known else "as they were: its length is not known"
+        yield f"{name}: arrays in a list that grows as long as the run goes on, here {how}"
+
+
+def _is_large(array: ArraySpec) -> bool:
+    return array.itemsize * prod(n for n in array.shape if isinstance(n, int)) >= _FILLS
 
 
 def _filled_rows(held: TrialArrays, rows: int) -> int:
@@ -212,7 +239,9 @@ def _until_full(arrays: Iterable[tuple[int, int]], trial: TrialReading) -> int:
 def _where(held: TrialArrays, trial: TrialReading, filled: int | str | None) -> str:
     size = f"{held.count:,} arrays" if held.count != 1 else f"{held.dtype} {held.shape}"
     said = f"held by the run's variables in a trial of {trial.length}: {size}"
-    if isinstance(filled, str) and held.capacity:
+    if held.grows:
+        said += f" in a list of {held.elements:,} that grows with the run"
+    elif isinstance(filled, str) and held.capacity:
         said += f" in a queue of {held.elements:,} of at most {held.capacity:,}"
     elif isinstance(filled, str):
         share = held.resident / max(1, held.bytes)
@@ -260,7 +289,7 @@ def _named(held: TrialArrays, trained: set[str], least: int) -> tuple[str, str]:
         owner, _, state = path.partition(" ")
         if state.isidentifier():
             return f"{owner}.state", "optimizer"
-    if held.bytes < least and not held.capacity:
+    if held.bytes < least and not (held.capacity or held.grows):
         return "arrays.small", "arrays"
     return path, "buffer"
 

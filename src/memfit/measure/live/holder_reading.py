@@ -1,4 +1,4 @@
-"""Reads a live tree and asks its processes who holds it, again where their answers do not fit.
+"""Reads a live tree and who holds it: asked, again where answers do not fit, or from outside.
 
 Telling takes seconds and a training goes on meanwhile, so that a reading is judged by what it
 leaves without a holder. Whoever asks brings the way in which memory is dealt out to holders.
@@ -6,7 +6,9 @@ leaves without a holder. Whoever asks brings the way in which memory is dealt ou
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -15,13 +17,21 @@ from memfit.measure.kernel.process_memory import Span
 from memfit.measure.live import process_tree
 from memfit.measure.live.inside_view import look_inside
 from memfit.measure.live.listener_client import NO_ROLES, NoAnswer
+from memfit.measure.live.outside_view import look_outside
 from memfit.model import HeldReadings, Layer, ProcessView, Told
 from memfit.model.explanation import Dealt
 
 Look = Callable[..., Told | None]
 Deal = Callable[[ProcessView, Told | None], Dealt]
 
-_PATIENCE = 120.0
+WAIT = 4.0  # seconds that a process may take to tell, if nobody says otherwise
+TO_ANSWER = 5.0  # seconds after which there shall be an answer
+_WALKING = 3.0  # seconds of these in which objects are read from outside
+_LEAST_SECONDS = 0.2
+_FOLLOWED_A_SECOND = 150 * 2**20  # bytes of heap and objects that are followed in a second
+_CLOCKS = time.monotonic, time.process_time
+_ASKED_AT_ONCE = 16
+_HINT = " (--wait gives it more time)"
 # Shares of a tree's private memory that one process cannot name; large blocks seldom stay so.
 _MUCH, _MUCH_IN_BLOCKS = 0.09, 0.03
 _AGAIN = (False, False, True)  # how often a process is read again, and whether it is asked again
@@ -49,28 +59,34 @@ def read_holders(
     inside: bool,
     native: bool | None,
     duplicates: bool,
+    wait: float = WAIT,
     roles: Mapping[str, str] = NO_ROLES,
 ) -> HolderReading:
-    """Read a process and all below it; with `inside`, ask those that listen.
+    """Read a process and all below it; with `inside`, also who holds their memory.
 
-    `roles` says what classes of RL libraries are in a training. With `native`, pointers are
-    followed through the heap; by default where a process told.
+    Those that listen are asked, and may take `wait` seconds; what the others hold, and those that
+    do not answer by then, is read from outside. `roles` says what classes of RL libraries are in a
+    training. With `native`, pointers are followed through the heap; by default where there is time.
     """
+    started, _ = since = time.monotonic(), time.process_time()
     processes = process_tree.read_tree(pid, children=children)
+    look = partial(look_inside, timeout=wait, roles=roles)
     told: dict[int, Told] = {}
-    look = partial(look_inside, timeout=_PATIENCE, roles=roles)
     notes: list[str] = []
-    for view in processes if inside else ():
-        try:
-            answer = look(view, duplicates=duplicates)
-        except NoAnswer as why:
-            notes.append(f"process {view.pid} was asked who holds its memory, in vain: {why}")
-            continue
-        if answer is not None:
-            told[view.pid] = answer
+    if inside:
+        walk = partial(look_outside, roles=roles)
+        ask = partial(look, duplicates=duplicates)
+        told = _told(processes, ask, walk, started, wait, notes)
 
     def numbers(pid: int) -> list[Span] | None:
         wanted = pid in told if native is None else native
+        if native is None and wanted and told[pid].outside:
+            wanted = _in_time(processes, pid, since)
+            if not wanted:
+                notes.append(
+                    f"what C and C++ hold in process {pid} was not looked for, since that takes "
+                    "longer: --native does it"
+                )
         return _places(told.get(pid)) if wanted else None
 
     if told or native:  # telling takes seconds: what is dealt out is what there is now
@@ -81,7 +97,8 @@ def read_holders(
     for i, view in enumerate(processes):
         if view.pid not in told and not native:
             continue
-        again = look if view.pid in told and native is not False else None
+        listens = view.pid in told and not told[view.pid].outside
+        again = look if listens and native is not False else None
         found = _attempts(view, told.get(view.pid), deal, private, again)
         kept = min(range(len(found)), key=lambda n: found[n].unnamed_share)
         best = found[kept]
@@ -101,6 +118,68 @@ def read_holders(
     return HolderReading(
         processes=processes, told=told, dealt=dealt, readings=readings, notes=tuple(notes)
     )
+
+
+def _told(
+    processes: Sequence[ProcessView],
+    ask: Callable[[ProcessView], Told | None],
+    walk: Callable[..., Told],
+    started: float,
+    wait: float,
+    notes: list[str],
+) -> dict[int, Told]:
+    """Who holds the memory of each process: the largest first, as far as there is time."""
+    told: dict[int, Told] = {}
+    largest = sorted(processes, key=lambda view: -view.private)
+    with ThreadPoolExecutor(max_workers=_ASKED_AT_ONCE) as pool:
+        asked = {view.pid: pool.submit(ask, view) for view in largest}
+        unread = []
+        for view in largest:
+            left = started + _WALKING - time.monotonic()
+            if _has_told(asked[view.pid]):
+                continue
+            if left < _LEAST_SECONDS and told:
+                unread.append(view.pid)
+                continue
+            try:
+                told[view.pid] = walk(view, seconds=max(_LEAST_SECONDS, left))
+            except NoAnswer as why:
+                if view is processes[0]:
+                    notes.append(f"who holds what in process {view.pid} is not known: {why}")
+        if unread:
+            notes.append(f"the objects of {len(unread)} smaller processes were not read: no time")
+        for view in largest:
+            try:
+                answer = asked[view.pid].result()
+            except NoAnswer as why:
+                more = "; what its objects hold was read from outside" if view.pid in told else ""
+                text = f"process {view.pid} was asked who holds its memory, in vain: {why}{more}"
+                notes.append(text + _HINT * (wait <= WAIT))
+                continue
+            if answer is not None:
+                told[view.pid] = answer
+    return {view.pid: told[view.pid] for view in processes if view.pid in told}
+
+
+def _has_told(asked: Future[Told | None]) -> bool:
+    return asked.done() and asked.exception() is None and asked.result() is not None
+
+
+def _in_time(processes: Sequence[ProcessView], pid: int, since: tuple[float, float]) -> bool:
+    """Whether the heap of a process can be followed before there shall be an answer.
+
+    `since` says when reading began, and what this process had had of the processor by then.
+    """
+    heap = sum(
+        part.resident
+        for view in processes
+        if view.pid == pid
+        for part in view.parts
+        if part.layer in (Layer.HEAP, Layer.ARENAS, Layer.OBJECTS)
+    )
+    passed, used = (now() - then for now, then in zip(_CLOCKS, since, strict=True))
+    share = min(1.0, used / max(passed, 0.001))  # of a processor, on a machine that is busy
+    return heap / (_FOLLOWED_A_SECOND * share) < TO_ANSWER - passed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ _MOST = 2**63
 _LONGEST = 2**14  # characters of a name
 _MOST_ROWS = 5000  # a process tells of 200 holders, and sums up the others
 _ADDRESSES = 2**57  # of any process
+_GRAPH = " graph"  # what a tensor's history keeps for a backward pass
 
 
 class _Checked:
@@ -112,8 +113,11 @@ def look_inside(
 ) -> Told | None:
     """What a process tells about itself; None where nobody listens. Raises NoAnswer."""
     found = ask(view.pid, duplicates=duplicates, timeout=timeout, roles=roles)
-    if found is None:
-        return None
+    return None if found is None else told_by(view, found)
+
+
+def told_by(view: ProcessView, found: dict[str, Any]) -> Told:
+    """An answer about a process, checked, with what of it is resident. Raises NoAnswer."""
     try:
         answer = from_json(_Answer, found, foreign=True)
         pools = dict(_flat(answer.pools))
@@ -135,6 +139,7 @@ def look_inside(
         longest_hold_seconds=answer.walk.longest_hold_seconds,
         pools=pools,
         notes=tuple(_notes(answer.walk)),
+        complete=answer.walk.complete,
     )
 
 
@@ -142,6 +147,8 @@ def _arrays(row: _Arrays, edges: Sequence[int], memory: ProcessMemory) -> HeldAr
     shape = "x".join(str(n) for n in row.shape)
     of = f"{row.count:,} of {row.library}, the largest " if row.count > 1 else ""
     what = f"{of}{row.dtype} {shape}" if shape else f"{of}{row.dtype}"
+    if row.holder.endswith(_GRAPH):
+        what = f"kept graph: {what}"
     if row.memory != "own":
         what += f" in {row.memory} memory {row.mapping}".rstrip()
     return HeldArrays(

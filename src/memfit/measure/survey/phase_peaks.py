@@ -15,7 +15,7 @@ class PhasePeaks:
     """Peaks by phase, from the kernel's own high-water mark, which each reading starts anew.
 
     What other processes hold, and what of shared pages is not this one's, is added as it was at the
-    last look at the whole tree.
+    last look at the whole tree: `beside`.
     """
 
     def __init__(self) -> None:
@@ -26,14 +26,14 @@ class PhasePeaks:
             self._reset = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
         except OSError:
             self._reset = -1
-        self._beside, self._looked = 0, 0.0
+        self.beside, self._looked = 0, 0.0
 
     def close(self, phase: str) -> None:
         """What came since the last reading was this phase."""
         mark = self._high_water()
         if time.monotonic() > self._looked + _TREE_SECONDS:
             self._look()
-        peak = mark + self._beside
+        peak = mark + self.beside
         self.bytes[phase] = max(self.bytes.get(phase, 0), peak)
         self.highest = max(self.highest, peak)
         if self._reset >= 0:
@@ -46,7 +46,7 @@ class PhasePeaks:
     def _look(self) -> int:
         tree = tree_memory(os.getpid())
         if tree.main is not None:
-            self._beside = tree.alone - tree.main.rss
+            self.beside = tree.alone - tree.main.rss
         self._looked = time.monotonic()
         return tree.alone
 

@@ -291,7 +291,7 @@ class Trial:
     def _end_by_itself(self) -> None:
         """End where that is not for the loop to say."""
         late = self.trains and time.perf_counter() > self.deadline
-        if late or proc.resident(self.own) > self.memory:
+        if late or proc.resident(self.own) + self.peaks.beside > self.memory:
             self._close(self.phase, self.phase)
             self._finish(TrialEnd.TIME if late else TrialEnd.MEMORY)
         elif self._worked_enough():

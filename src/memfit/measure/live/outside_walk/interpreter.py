@@ -223,8 +223,13 @@ class Interpreter:
         first = next(self.items(address), (0, 0))[1]
         if self.type_of(first) != module:
             return False
-        names = dict(self.named_items(address))
-        return all(self.type_of(names.get(n, 0)) == module for n in _MODULES)
+        missing = set(_MODULES)
+        for name, value in self.named_items(address):
+            if name in missing and self.type_of(value) == module:
+                missing.remove(name)
+                if not missing:
+                    return True
+        return False
 
     def _states(self) -> Iterator[int]:
         """What may be the state of the main interpreter: named twice in a row."""

@@ -36,6 +36,7 @@ class MemoryCopy:
         own = [m for m in maps if _may_hold_objects(m)]
         self._start_list = [m.start for m in own]
         self._end_list = [m.end for m in own]
+        self._whole = [m.rss == m.reserved for m in own]
         self.starts = np.array(self._start_list, dtype=np.uint64)
         self.ends = np.array(self._end_list, dtype=np.uint64)
         chunks = [(m.end - 1 >> _BITS) - (m.start >> _BITS) + 1 for m in own]
@@ -176,7 +177,9 @@ class MemoryCopy:
         if self._again:
             into[:] = 0
         end = min(high, start + len(run) * _CHUNK)
-        for a, b in self._memory.present(max(low, start), end):
+        span = max(low, start), end
+        # Where all of a mapping is there, nothing is made by reading it.
+        for a, b in [span] if self._whole[at] else self._memory.present(*span):
             self._memory.read_into(into[(a - start) // 8 : (b - start) // 8], a)
         self._slots[run] = np.arange(self._used, self._used + len(run))
         self._used += len(run)

@@ -104,17 +104,22 @@ class WholeWalk(ObjectWalk):
         }
         found: dict[int, Module] = {}
         text = self.python.types["PyUnicode_Type"]
+        files: dict[str, str] = {}  # of packages: their other modules come from there too
         for i, (key, address) in enumerate(pairs):
             place = int(variables[i])
             if address not in modules or self.python.type_of(key) != text:
                 continue
             name, file = self.python.text(key), int(firsts["__file__"][i])
+            package = name.partition(".")[0]
+            if not files.get(package) or name == "__main__":
+                is_text = self.python.type_of(file) == text
+                files[package] = self.python.text(file) if is_text else ""
             if place not in found or name == "__main__":
                 found[place] = Module(
                     name=name,
                     address=address,
                     variables=place,
-                    file=self.python.text(file) if self.python.type_of(file) == text else "",
+                    file=files[package],
                     name_at=int(firsts["__name__"][i]),
                 )
         yield from found.values()
@@ -140,10 +145,14 @@ class WholeWalk(ObjectWalk):
     def _know_shared(self) -> None:
         """Note what libraries have in their modules: the run uses it, but does not hold it."""
         others = Batch.of([m.variables for m in self.modules if not m.run], [])
+        forms = self.python.forms.items()
+        plain = np.array([a for a, form in forms if form in _UNSHARED], dtype=np.uint64)
+        plain = np.append(plain, np.uint64(self.python.types["PyType_Type"]))
         for held in self.referents.entries(others.addresses):
             if held.keys is None:
                 continue
-            values = held.addresses
+            types = self.copy.word(held.addresses + np.uint64(at.TYPE))
+            values = held.addresses[~np.isin(types, plain)]
             for kind, group in self.by_type(_nobodys(values)):
                 if kind.form not in _UNSHARED:
                     self.shared[self.copy.marks(group.addresses)] = 1
