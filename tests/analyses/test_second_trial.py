@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memfit.analyses.second_trial import other_values, with_second
+from memfit.analyses.second_trial import (
+    other_values,
+    row_values,
+    with_numbers,
+    with_second,
+)
 from memfit.model import ArraySpec, EvidenceKind, Readings, RunSpec
 from memfit.model.trial import TrialEnd, TrialReading
 
@@ -57,3 +62,24 @@ def test_an_array_that_was_not_seen_again_stays_probed() -> None:
     again = replace(run, arrays=())
     found, _ = with_second(run, READINGS, again, READINGS)
     assert found.arrays[0].evidence is EvidenceKind.PROBED
+
+
+def test_a_setting_that_shapes_networks_is_a_number() -> None:
+    def with_network(run: RunSpec, size: int) -> RunSpec:
+        net = ArraySpec(name="net", shape=(size,), dtype="u1", itemsize=1, kind="parameters")
+        return replace(run, arrays=(*run.arrays, net))
+
+    run = with_network(spec("num_steps", "frames", **KNOBS), 100)
+    again = with_network(spec(64, 8, num_steps=64, num_envs=4, frames=8), 50)
+    found, _ = with_second(run, READINGS, again, READINGS)
+    assert found.arrays[0].shape == ("num_steps", 16) and set(found.scale) == {"num_steps"}
+    same = replace(again, arrays=(again.arrays[0], run.arrays[1]))
+    found, _ = with_second(run, READINGS, same, READINGS)
+    assert found.arrays[0].shape == ("num_steps", "frames")
+
+
+def test_rows_can_be_made_smaller_alone() -> None:
+    run = spec("num_steps", "num_envs", "frames", **KNOBS)
+    assert row_values(run) == {"num_steps": 64}
+    kept = with_numbers(run, {"num_envs", "frames"})
+    assert kept.arrays[0].shape == ("num_steps", 16, 16) and set(kept.knobs) == {"num_steps"}

@@ -164,6 +164,9 @@ class TestSignals:
                 return
 
             def iterator(self) -> Iterator[int]:
+                return self._batches()  # as TorchRL's, which are wrapped
+
+            def _batches(self) -> Iterator[int]:
                 yield 1
                 signals.stepped(self, 7)
                 yield 2
@@ -394,6 +397,14 @@ class TestFacts:
         seen = replace(TRIAL, peaks={"save": 1}, ended=TrialEnd.TIME)
         (note,) = training(text).observed(seen, {}, []).spec.notes
         assert "10 updates" in note
+
+    def test_an_evaluation_that_is_yet_to_come_is_told(self, tmp_path: Path) -> None:
+        text = tmp_path / "train.py"
+        text.write_text("def evaluate(agent, env): ...")
+        (note,) = training(text).observed(TRIAL, {}, []).spec.notes
+        assert "evaluation" in note
+        seen = replace(TRIAL, peaks={"evaluate": 1})
+        assert not training(text).observed(seen, {}, []).spec.notes
 
     def test_a_queue_of_transitions_is_told_by_its_bound(self) -> None:
         queue = replace(held("agent.memory[*][*]", 50, 2000), elements=50, capacity=1000, count=50)

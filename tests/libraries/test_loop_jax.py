@@ -185,6 +185,8 @@ class TestPrograms:
         pairs = {
             "state.params['Dense_0']['kernel']": ("state.params", "parameters"),
             "main().target_params['w']": ("target_params", "parameters"),
+            "state['params']['w']": ("state['params']", "parameters"),
+            "storage.distribution_params[0]": ("storage.distribution_params[0]", "buffer"),
             "train_state.opt_state[0].mu['w']": ("train_state.opt_state", "optimizer"),
         }
         for path, found in pairs.items():

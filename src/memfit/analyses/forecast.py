@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from statistics import median
 
+from memfit.analyses.filling import filled_between
 from memfit.analyses.growth import (
     Window,
     cut,
@@ -41,7 +42,10 @@ def forecast(
     if len(readings) < 2:
         return _UNKNOWN
     seen = thinned(readings)
-    own = [replace(r, bytes=r.bytes - r.filling) for r in seen] if seen[-1].filling else seen
+    own = seen
+    if seen[-1].filling:
+        beside = zip(seen, filled_between(seen), strict=True)
+        own = [replace(r, bytes=max(0, round(r.bytes - filled))) for r, filled in beside]
     judged, peak = windows(own), max(r.bytes for r in seen)
     leaking = [window for window, before in judged if grows(window, before, peak)]
     if leaking:
@@ -54,7 +58,7 @@ def forecast(
             members=tuple(_named(members, window)),
         )
         return _with_limit(found, seen, limit)
-    if filled := _filling(seen, peak):
+    if filled := _filling(seen, own, peak):
         return _with_limit(filled, seen, limit)
     if not judged or may_grow(judged[0][0], peak):
         return _UNKNOWN
@@ -104,7 +108,7 @@ def _at_one_pace(leaking: Sequence[Window]) -> Window:
     return next(even, leaking[0])
 
 
-def _filling(readings: Sequence[Reading], peak: int) -> Forecast | None:
+def _filling(readings: Sequence[Reading], own: Sequence[Reading], peak: int) -> Forecast | None:
     """Growth of blocks that are reserved already, which ends at their size."""
     last = readings[-1]
     since = last.seconds - max(_FILL_SECONDS, (last.seconds - readings[0].seconds) / 2)
@@ -115,7 +119,7 @@ def _filling(readings: Sequence[Reading], peak: int) -> Forecast | None:
     filled, seconds = last.filling - begin.filling, last.seconds - begin.seconds
     if filled < max(_FILLED, _FILLED_SHARE * peak) or last.room <= _FULL * last.filling:
         return None
-    beside = max(r.bytes - r.filling for r in recent)
+    beside = max(r.bytes for r in own if r.seconds >= since)
     return Forecast(
         growth=Growth.FILLING,
         bytes_per_second=filled / seconds,

@@ -9,13 +9,15 @@ from statistics import median
 from memfit.model import Line
 
 Pair = tuple[int, int]
+_LEAST_VALUES = 3  # for a range around a slope
 
 
 def fit(points: Sequence[Pair]) -> Line | None:
     """The median slope between points and the median of what remains (Theil and Sen).
 
     None where there are not two different values. Far-apart points tell more about a slope than
-    near ones, so each slope counts as much as its points are apart.
+    near ones, so each slope counts as much as its points are apart. Two values have one slope,
+    which says nothing about how far off it may be.
     """
     slopes = sorted(
         ((b[1] - a[1]) / (b[0] - a[0]), abs(b[0] - a[0]))
@@ -25,12 +27,13 @@ def fit(points: Sequence[Pair]) -> Line | None:
     if not slopes:
         return None
     slope = _weighted(slopes, 0.5)
+    known = len({value for value, _ in points}) >= _LEAST_VALUES
     fixed = median(peak - slope * value for value, peak in points)
     return Line(
         fixed_bytes=round(fixed),
         bytes_per_unit=slope,
-        low=_weighted(slopes, 0.05),
-        high=_weighted(slopes, 0.95),
+        low=_weighted(slopes, 0.05) if known else None,
+        high=_weighted(slopes, 0.95) if known else None,
     )
 
 

@@ -33,6 +33,26 @@ def other_values(spec: RunSpec) -> dict[str, int]:
     return found
 
 
+def row_values(spec: RunSpec) -> dict[str, int]:
+    """The same for settings that are numbers of rows alone, which most programs can do with."""
+    rows = _row_settings(spec)
+    return {name: value for name, value in other_values(spec).items() if name in rows}
+
+
+def with_numbers(spec: RunSpec, names: set[str]) -> RunSpec:
+    """Facts with numbers for what depends on some settings."""
+    arrays = tuple(_without(array, names, spec.knobs) for array in spec.arrays)
+    return _with_used(replace(spec, arrays=arrays))
+
+
+def _with_used(spec: RunSpec) -> RunSpec:
+    """Facts with the knobs that formulas have, and that of the run's length."""
+    used = {name for array in spec.arrays for name in _names(array)} | {spec.length}
+    knobs = {name: value for name, value in spec.knobs.items() if name in used}
+    scale = {name: value for name, value in spec.scale.items() if name in used}
+    return replace(spec, knobs=knobs, scale=scale)
+
+
 def with_second(
     spec: RunSpec, readings: Readings, again: RunSpec, second: Readings
 ) -> tuple[RunSpec, Readings]:
@@ -41,18 +61,45 @@ def with_second(
     seen = {array.name: array for array in again.arrays}
     changed = {name: again.settings.get(name, value) for name, value in spec.knobs.items()}
     there = {**changed, **again.knobs}
-    arrays = tuple(_judged(a, seen.get(a.name), spec.knobs, there) for a in spec.arrays)
+    judged = tuple(_judged(a, seen.get(a.name), spec.knobs, there) for a in spec.arrays)
+    shaping = _shaping(spec, again) if _networks(spec) != _networks(again) else set()
+    arrays = tuple(_without(a, shaping, spec.knobs) for a in judged)
     told = TrialAgain(
         knobs=changed,
         peaks=dict(second.trial.peaks),
         held=dict(second.trial.held),
     )
     trial = replace(readings.trial, again=told)
-    used = {name for array in arrays for name in _names(array)} | {spec.length}
-    knobs = {name: value for name, value in spec.knobs.items() if name in used}
-    scale = {name: value for name, value in spec.scale.items() if name in used}
-    kept = replace(spec, arrays=arrays, knobs=knobs, scale=scale)
-    return kept, replace(readings, trial=trial)
+    return _with_used(replace(spec, arrays=arrays)), replace(readings, trial=trial)
+
+
+def _networks(spec: RunSpec) -> dict[str, tuple[int | str, ...]]:
+    return {array.name: array.shape for array in spec.arrays if array.kind == "parameters"}
+
+
+def _shaping(spec: RunSpec, again: RunSpec) -> set[str]:
+    """The settings that may be those which the networks depend on, where these have changed.
+
+    No formula says what a network takes, so that one of its sizes would say too little. It is no
+    number of rows: of envs, of steps, of samples.
+    """
+    varied = {name for name, value in spec.scale.items() if again.settings.get(name) != value}
+    return varied - _row_settings(spec)
+
+
+def _row_settings(spec: RunSpec) -> set[str]:
+    """Settings that are numbers of rows; an array of one dimension may be a row itself."""
+    tables = (array.shape for array in spec.arrays if len(array.shape) > 1)
+    return {name for shape in tables for name in names_in(shape[0])}
+
+
+def _without(array: ArraySpec, names: set[str], knobs: Mapping[str, int]) -> ArraySpec:
+    """An array with numbers for dimensions that depend on some settings."""
+    if not _names(array) & names:
+        return array
+    shape = tuple(_value(n, knobs) if names.intersection(names_in(n)) else n for n in array.shape)
+    kept = replace(array, shape=shape)
+    return kept if _names(kept) else replace(kept, evidence=EvidenceKind.MEASURED)
 
 
 def _judged(

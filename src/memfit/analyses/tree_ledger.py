@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from memfit.analyses.attribution import DEALT
@@ -27,6 +27,7 @@ from memfit.model.explanation import Dealt
 MOST_ROWS = 12
 LEAST_BYTES = 2**20
 MOST_HOLDERS = 40
+_POOLS = (("OMP_NUM_THREADS", "OpenMP"), ("OPENBLAS_NUM_THREADS", "BLAS"))
 
 # How the rows of each layer begin, and what they are.
 _ROWS = {
@@ -42,6 +43,7 @@ _ROWS = {
     Layer.UNKNOWN: ("unattributed", Kind.UNATTRIBUTED),
 }
 _MANY = (Layer.LIBRARIES, Layer.FILES, Layer.BLOCKS)
+_NAMED_BY_SIZE = tuple(_ROWS[layer][0] for layer in (Layer.LIBRARIES, Layer.FILES))
 
 
 def tree_ledger(
@@ -166,10 +168,55 @@ def _row(
     )
 
 
+def layers(processes: Sequence[ProcessView]) -> Ledger:
+    """One row for each layer of all processes, which every reading has alike."""
+    rows = []
+    for prefix, kind in dict.fromkeys(_ROWS.values()):
+        own = [p for view in processes for p in view.parts if _ROWS[p.layer] == (prefix, kind)]
+        rows += [_row(prefix, own, "smaps", kind=kind)] if own else []
+    return Ledger(components=tuple(rows))
+
+
 def grown(before: Ledger, after: Ledger, seconds: float) -> tuple[Grown, ...]:
     """The rows that changed between two readings, the most grown first."""
-    rows = sorted(changed(before.row_bytes, after.row_bytes), key=lambda row: -row.bytes)
-    return tuple(Grown(**vars(row), seconds=seconds) for row in rows)
+    first, second = before.row_bytes, after.row_bytes
+    both = first.keys() & second.keys()
+    rows = changed(_alike(first, both), _alike(second, both))
+    return tuple(
+        Grown(**vars(row), seconds=seconds) for row in sorted(rows, key=lambda row: -row.bytes)
+    )
+
+
+def _alike(rows: Mapping[str, int], both: Set[str]) -> dict[str, int]:
+    """Rows by names that mean the same in both readings.
+
+    Blocks are named by their addresses, which move; a library or file that only one reading has in
+    a row of its own is among the others in the other one.
+    """
+    found: dict[str, int] = {}
+    for name, amount in rows.items():
+        prefix = name.partition(".")[0]
+        key = name
+        if prefix == _ROWS[Layer.BLOCKS][0]:
+            key = prefix
+        elif prefix in _NAMED_BY_SIZE and name not in both:
+            key = f"{prefix}.other"
+        found[key] = found.get(key, 0) + amount
+    return found
+
+
+def _threads(main: ProcessView, name: str, pool: str, count: int, cores: int) -> Setting:
+    """A pool's variable, what it says, and how many threads there are.
+
+    More threads than that were asked for by the program itself, which outdoes the variable.
+    """
+    told = main.settings.get(name)
+    configured = told if told is not None else f"not set: {cores} (cores)"
+    allowed = int(told) if told is not None and told.isdecimal() else cores
+    if count + 1 > allowed:
+        configured += f"; {count + 1} by the program itself"
+    used = f"{count} {pool} threads beside the main"
+    return Setting(name=name, configured=configured, used=used)
 
 
 def settings(main: ProcessView, *, cores: int) -> tuple[Setting, ...]:
@@ -177,20 +224,15 @@ def settings(main: ProcessView, *, cores: int) -> tuple[Setting, ...]:
     threads = {pool.name: pool.threads for pool in main.pools}
     stacks = [p for p in main.parts if p.layer is Layer.STACKS]
     arenas = next((p for p in main.parts if p.layer is Layer.ARENAS), None)
-    unset = f"not set: {cores} (cores)"
-    rows = [
-        ("OMP_NUM_THREADS", unset, f"{threads.get('OpenMP', 0)} OpenMP threads beside the main"),
-        ("OPENBLAS_NUM_THREADS", unset, f"{threads.get('BLAS', 0)} BLAS threads beside the main"),
-        (
-            "MALLOC_ARENA_MAX",
-            f"not set: {8 * cores} (8 x cores)",
-            f"{len(arenas.spans) if arenas else 0} malloc arenas beside the heap",
-        ),
-    ]
-    found = [
-        Setting(name=name, configured=main.settings.get(name, default), used=used)
-        for name, default, used in rows
-    ]
+    arenas_set = main.settings.get("MALLOC_ARENA_MAX", f"not set: {8 * cores} (8 x cores)")
+    found = [_threads(main, name, pool, threads.get(pool, 0), cores) for name, pool in _POOLS]
+    found.append(
+        Setting(
+            name="MALLOC_ARENA_MAX",
+            configured=arenas_set,
+            used=f"{len(arenas.spans) if arenas else 0} malloc arenas beside the heap",
+        )
+    )
     reserved, resident = sum(p.reserved for p in stacks), sum(p.bytes for p in stacks)
     found.append(
         Setting(

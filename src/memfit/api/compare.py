@@ -55,7 +55,8 @@ def outlook(trace: Trace, limit: Limit | None = None) -> Forecast:
 
 def _result(path: Path) -> tuple[tuple[str, int, dict[str, int]], str]:
     """A result as its name, its peak and its rows, and the command that it is of."""
-    from memfit.measure.record.recording_reader import MOST_BYTES, is_recording, load
+    from memfit.measure.record.recording import is_recording
+    from memfit.measure.record.recording_reader import MOST_BYTES, load
 
     if not os.path.isfile(path):  # noqa: PTH113  # a name may be too long
         raise UsageError(f"there is no file {path}: give a recording, or a result as JSON")

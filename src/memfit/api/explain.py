@@ -16,7 +16,7 @@ from memfit.measure.kernel import limits
 from memfit.measure.live import nvidia, process_tree
 from memfit.measure.live.holder_reading import WAIT, HolderReading, read_holders
 from memfit.measure.record.run_above import run_above
-from memfit.model import Explanation, Inside, Limit
+from memfit.model import Explanation, Grown, Inside, Limit
 
 _LEAST_SECONDS = 0.2
 _RUN_LIMIT = "--limit of its memfit run"
@@ -58,8 +58,7 @@ def explain(
     before, first = None, 0.0
     if seconds:
         native = bool(native)  # both readings are of one kind, and the first tells no C and C++
-        reading = read(native=native, duplicates=False)
-        before = tree_ledger.tree_ledger(reading.processes, reading.dealt)
+        before = read(native=native, duplicates=False)
         if progress is not None:
             progress(f"reading once more in {seconds:g} s")
         first = time.monotonic()
@@ -78,11 +77,22 @@ def explain(
         settings=tree_ledger.settings(now.processes[0], cores=os.cpu_count() or 1),
         device_bytes=nvidia.used_by([p.pid for p in now.processes]),
         inside=_inside(now),
-        growth=tree_ledger.grown(before, ledger, between) if before else (),
+        growth=_grown(before, now, between) if before else (),
         growth_seconds=between,
         notes=now.notes,
         seconds=time.monotonic() - started,
     )
+
+
+def _grown(before: HolderReading, now: HolderReading, seconds: float) -> tuple[Grown, ...]:
+    """What changed between two readings: by holder only where the same processes told both times.
+
+    Else what one reading has under its holders and the other under its layers would have grown.
+    """
+    first, second = (tree_ledger.layers(reading.processes) for reading in (before, now))
+    if set(before.told) == set(now.told):
+        first, second = (tree_ledger.tree_ledger(r.processes, r.dealt) for r in (before, now))
+    return tree_ledger.grown(first, second, seconds)
 
 
 def _run_limit(pid: int) -> Limit | None:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 
-from memfit.analyses.second_trial import other_values, with_second
+from memfit.analyses.second_trial import other_values, row_values, with_numbers, with_second
 from memfit.api.surveyed import Surveyed, ledger_of
 from memfit.formulas.run_rows import run_ledger
 from memfit.libraries import library_of
 from memfit.libraries.loop.dimensions import LENGTH
 from memfit.measure.children import sandbox
 from memfit.measure.children.import_cost import ImportCost
-from memfit.model.job import PROGRAMS, Job, Look, Status, TargetKind
+from memfit.model.job import PROGRAMS, Answer, Job, Look, Status, TargetKind
 from memfit.sources.script import learn_calls
 from memfit.sources.target import text_of
 
@@ -58,17 +58,27 @@ def built(
 
 
 def tried_again(found: Surveyed, timeout: float, base: Future[ImportCost]) -> Surveyed:
-    """A loop's formulas, confirmed by a short trial with smaller values of its settings."""
-    values = other_values(found.spec)
-    if not values or found.job.kind not in PROGRAMS:
+    """A loop's formulas, confirmed by a short trial with smaller values of its settings.
+
+    Where that fails, as networks for small pictures do, the numbers of rows alone are made smaller,
+    and the other settings are in no formula.
+    """
+    if found.job.kind not in PROGRAMS or not (values := other_values(found.spec)):
         return found
-    knobs = {**found.job.knobs, **values}
-    job = replace(found.job, knobs=knobs, rewrite=True, short=True)
-    answer = sandbox.run(job, timeout=timeout, memory=sandbox.room()).answer
+    rows, spec = row_values(found.spec), found.spec
+    job, answer = _tried_with(found.job, values, timeout)
+    if answer.status is not Status.SURVEYED and rows and rows != values:
+        job, answer = _tried_with(found.job, rows, timeout)
+        spec = with_numbers(spec, set(values) - set(rows))
     if answer.status is not Status.SURVEYED:
         readings = replace(found.readings, notes=(*found.readings.notes, _UNCONFIRMED))
         return replace(found, readings=readings)
     then = ledger_of(job, answer, base)
-    spec, readings = with_second(found.spec, found.readings, then.spec, then.readings)
-    rows = library_of(spec.library).rows(spec, readings)
-    return replace(found, spec=spec, readings=readings, ledger=run_ledger(spec, rows))
+    spec, readings = with_second(spec, found.readings, then.spec, then.readings)
+    ledger = run_ledger(spec, library_of(spec.library).rows(spec, readings))
+    return replace(found, spec=spec, readings=readings, ledger=ledger)
+
+
+def _tried_with(job: Job, values: Mapping[str, int], timeout: float) -> tuple[Job, Answer]:
+    changed = replace(job, knobs={**job.knobs, **values}, rewrite=True, short=True)
+    return changed, sandbox.run(changed, timeout=timeout, memory=sandbox.room()).answer

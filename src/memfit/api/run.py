@@ -25,6 +25,7 @@ def run(
     *,
     limit: int | None = None,
     record: Path | str | None = None,
+    force: bool = False,
     grace: float = 10.0,
     say: Callable[[str], None] = lambda text: None,
     live: Live | None = None,
@@ -36,7 +37,8 @@ def run(
     answer is the command's own, 128 + n where signal n has ended it. With a limit, the command and
     all that it started are asked to end when they go above that, and made to end when they go on or
     take longer than `grace` seconds. The recording is kept where `record` says, and nowhere where
-    it is None. Once the command runs, nothing that fails here ends it: the recording does.
+    it is None; with `force`, one that is there already is replaced. Once the command runs, nothing
+    that fails here ends it: the recording does.
     `descriptors` beyond the three streams are given away to the command, under their numbers, and
     closed here.
     """
@@ -48,7 +50,7 @@ def run(
     from memfit.measure.record.recording import remove, scratch
     from memfit.measure.record.recording_thread import RecordingThread
 
-    with scratch(record) as path:
+    with scratch(record, force=force) as path:
         recording = RecordingThread(path, say)
         if recording.failed:
             raise UsageError(recording.failed)

@@ -26,6 +26,7 @@ from memfit.sources.target import SPEC, job_of
 UPDATES = 2
 _NO_MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory", "bad_alloc")
 _KILLED = -9
+_NO_UPDATE = "it was never seen to update: what an update takes is not in these peaks"
 _TRIAL_SHARE = 0.9  # of what its child may take, a trial takes at most
 
 
@@ -129,7 +130,7 @@ class _Target:
     def run(
         self, value: int, *, memory: int, timeout: float, alive: Callable[[int], None]
     ) -> Point:
-        job, peak = self._job(value), 0
+        job, peak, seen = self._job(value), 0, True
         if is_loop(job):
             tried = trial_job(job, int(_TRIAL_SHARE * memory), timeout)
             job = replace(tried, rewrite=bool(job.knobs))
@@ -141,7 +142,7 @@ class _Target:
             case Status.OBSERVED | Status.REHEARSED:
                 outcome = Outcome.DONE
             case Status.SURVEYED:
-                outcome, peak = _tried(job, answer)
+                outcome, peak, seen = _tried(job, answer)
             case Status.NO_SETTING:
                 raise UsageError(self._lacking(answer.settings))
             case Status.TIMED_OUT:
@@ -163,7 +164,7 @@ class _Target:
             exit_code=answer.exit_code,
             said=answer.output or ended.output,
             confinement=answer.confinement,
-            notes=ended.notes,
+            notes=ended.notes if seen else (*ended.notes, _NO_UPDATE),
         )
 
     def _lacking(self, known: Sequence[str]) -> str:
@@ -184,17 +185,18 @@ def _is_of_library(answer: Answer) -> bool:
     return answer.readings is not None and answer.readings.trial is None
 
 
-def _tried(job: Job, answer: Answer) -> tuple[Outcome, int]:
+def _tried(job: Job, answer: Answer) -> tuple[Outcome, int, bool]:
     """What a loop takes that was tried: its peak, with buffers as full as the run will fill them.
 
-    One that was ended for its memory did not fit.
+    One that was ended for its memory did not fit. The last word is whether it has updated.
     """
     base = Future[ImportCost]()
     base.set_result(import_cost(imports_for(job)))
     found = ledger_of(job, answer, base)
     trial = found.readings.trial
     full = trial is not None and trial.ended is TrialEnd.MEMORY
-    return Outcome.OUT_OF_MEMORY if full else Outcome.DONE, found.ledger.peak.bytes
+    outcome = Outcome.OUT_OF_MEMORY if full else Outcome.DONE
+    return outcome, found.ledger.peak.bytes, trial is None or trial.updates > 0
 
 
 def _with_value(words: Sequence[str], knob: str, value: int) -> list[str]:

@@ -40,6 +40,9 @@ def run(
             help="Record into this file (memfit-SCRIPT.PID.db beside you).",
         ),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("-f", "--force", help="Replace a recording that is there already.")
+    ] = False,
     no_file: Annotated[
         bool, typer.Option("--no-file", help="Keep no recording: only the lines at the end.")
     ] = False,
@@ -77,6 +80,7 @@ def run(
         command,
         limit=limit_bytes,
         record=place,
+        force=force,
         grace=seconds,
         say=line.say,
         live=line.live,

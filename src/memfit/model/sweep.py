@@ -8,6 +8,10 @@ from enum import StrEnum
 
 from memfit.model.confinement import Confinement
 
+_DOUBLING = (
+    2  # times the largest measured value: a line that is straight so far seldom goes further
+)
+
 
 class Outcome(StrEnum):
     """How the run at one value ended."""
@@ -50,12 +54,15 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """`fixed + per unit x value`, with the range that the points leave open (90 %)."""
+    """`fixed + per unit x value`, with the range that the points leave open (90 %).
+
+    Two points leave none that could be known.
+    """
 
     fixed_bytes: int
     bytes_per_unit: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
     def at(self, value: int) -> int:
         return self.fixed_bytes + round(self.bytes_per_unit * value)
@@ -78,6 +85,11 @@ class Sweep:
     notes: tuple[str, ...] = ()
     seconds: float
     network: bool = False  # whether the target could use it
+
+    def is_extrapolated(self, value: int) -> bool:
+        """Whether a value is more than one doubling beyond all that fitted and was measured."""
+        done = [point.value for point in self.points if point.outcome is Outcome.DONE]
+        return value > _DOUBLING * max(done, default=0)
 
     @property
     def confinement(self) -> Confinement | None:

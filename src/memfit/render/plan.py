@@ -39,6 +39,7 @@ def plan_blocks(plan: Plan) -> list[Block]:
     return [
         Text(verdict(plan), Tone.GOOD if plan.fits else Tone.BAD),
         Text(_run(plan), Tone.MUTED),
+        *muted(_other_settings(plan)),
         *_crossing(plan),
         *_at_peak(plan),
         *_phases(plan),
@@ -87,6 +88,13 @@ def _run(plan: Plan) -> str:
         f"planned by {plan.method} in {plan.seconds:.1f} s",
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _other_settings(plan: Plan) -> list[str]:
+    """Settings that are in no formula."""
+    others = {k: v for k, v in plan.spec.settings.items() if k not in plan.ledger.knobs}
+    told = ", ".join(f"{k} {v:,}" for k, v in others.items())
+    return [f"--set also tries other values of {told}"] if told else []
 
 
 def _crossing(plan: Plan) -> Iterator[Block]:

@@ -12,6 +12,8 @@ from memfit.render.result_json import SCHEMA, picked
 from memfit.units import format_bytes
 
 _CELLS = 24
+_TWO = "from two values: how far off it may be is not known"
+_EXTRAPOLATED = " (extrapolated)"
 
 
 def sweep_blocks(sweep: Sweep) -> list[Block]:
@@ -26,11 +28,13 @@ def sweep_blocks(sweep: Sweep) -> list[Block]:
     line = sweep.line
     if line is not None:
         each = format_bytes(round(line.bytes_per_unit))
-        low, high = format_bytes(round(line.low)), format_bytes(round(line.high))
+        between = _TWO
+        if line.low is not None and line.high is not None:
+            between = f"{format_bytes(round(line.low))} to {format_bytes(round(line.high))}"
         blocks.append(
             Text(
                 f"{format_bytes(line.fixed_bytes)} fixed, and {each} for each of {sweep.knob} "
-                f"({low} to {high})"
+                f"({between})"
             )
         )
     if sweep.largest:
@@ -39,10 +43,13 @@ def sweep_blocks(sweep: Sweep) -> list[Block]:
             f"Largest {sweep.knob} that fits",
             ("hardware", *numbers("memory", *ways)),
             (
-                (name, format_bytes(amount), f"{value:,}", *_planned(sweep, name))
+                (name, format_bytes(amount), _by_line(sweep, value), *_planned(sweep, name))
                 for name, (amount, value) in sweep.largest.items()
             ),
         )
+    if any(sweep.is_extrapolated(value) for _, value in sweep.largest.values()):
+        far = "extrapolated: more than twice the largest value that was measured, where growth may"
+        blocks += muted([f"{far} be no straight line; measure nearer to it"])
     blocks += [
         Text(f"{sweep.knob} {point.value:,} {point.outcome}: {_last(point)}", Tone.BAD)
         for point in sweep.points
@@ -68,6 +75,10 @@ def _what(sweep: Sweep) -> str:
     if not sweep.target:
         return command
     return f"{sweep.target} -- {command}" if command else sweep.target
+
+
+def _by_line(sweep: Sweep, value: int) -> str:
+    return f"{value:,}{_EXTRAPOLATED if sweep.is_extrapolated(value) else ''}"
 
 
 def _planned(sweep: Sweep, hardware: str) -> tuple[str, ...]:
@@ -122,6 +133,7 @@ def sweep_json(sweep: Sweep) -> dict[str, Any]:
                 "hardware": name,
                 "bytes": amount,
                 "largest": value,
+                "extrapolated": sweep.is_extrapolated(value),
                 **({"planned": sweep.planned[name]} if sweep.planned else {}),
             }
             for name, (amount, value) in sweep.largest.items()

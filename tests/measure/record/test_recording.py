@@ -17,8 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfit.errors import UsageError
-from memfit.measure.record.recording import APPLICATION, MOST_EVENTS, Recording, scratch
-from memfit.measure.record.recording_reader import is_recording, load
+from memfit.measure.record.recording import (
+    APPLICATION,
+    MOST_EVENTS,
+    Recording,
+    is_recording,
+    scratch,
+)
+from memfit.measure.record.recording_reader import load
 from memfit.model import (
     Component,
     Event,
@@ -247,3 +253,37 @@ def test_phases_that_are_told_without_end_leave_a_recording_that_is_read(tmp_pat
     events = load(path).events
     assert MOST_EVENTS <= len(events) <= 1.1 * MOST_EVENTS
     assert events[0].text == "first" and events[-1].text == f"phase {2 * MOST_EVENTS - 1}"
+
+
+def test_an_old_recording_is_replaced_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    recording = Recording(path)
+    recording.reading(Reading(seconds=1.0, bytes=5))
+    with pytest.raises(UsageError, match="no recording that has ended"), scratch(path, force=True):
+        pass  # it is still written
+    recording.close()
+    with pytest.raises(UsageError, match="give -f to replace it, or a new name"), scratch(path):
+        pass
+    with scratch(path, force=True) as again:
+        assert not again.exists()
+    mine = tmp_path / "notes.txt"
+    mine.write_text("mine")
+    with pytest.raises(UsageError, match="no recording"), scratch(mine, force=True):
+        pass
+    assert mine.read_text() == "mine"
+
+
+def test_a_recording_of_an_older_memfit_is_read(tmp_path: Path) -> None:
+    """Without the table of processes, and without the column of files."""
+    path = tmp_path / "run.db"
+    recording = Recording(path)
+    recording.reading(Reading(seconds=1.0, bytes=5, files=3))
+    recording.members(1.0, [(7, "python", 5)])
+    recording.close()
+    assert load(path).members[0].readings == (Reading(seconds=1.0, bytes=5),)
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("DROP TABLE members")
+        file.execute("ALTER TABLE readings DROP COLUMN files")
+        file.commit()
+    old = load(path)
+    assert old.readings == (Reading(seconds=1.0, bytes=5),) and not old.members

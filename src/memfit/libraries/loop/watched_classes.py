@@ -12,7 +12,6 @@ import functools
 import math
 import os
 from collections.abc import Callable, Iterator
-from inspect import isgeneratorfunction
 from types import FunctionType, MethodType
 from typing import Any, Protocol
 
@@ -49,7 +48,7 @@ def watch(cls: type, heard: Heard) -> None:
             if type(own.get(name)) is FunctionType:
                 setattr(cls, name, _Fit(heard, own[name]))
     collect = own.get("iterator")
-    if isgeneratorfunction(collect) and hasattr(cls, "update_policy_weights_"):
+    if type(collect) is FunctionType and hasattr(cls, "update_policy_weights_"):
         cls.iterator = _Collect(heard, collect)  # type: ignore[attr-defined]
     steps = {name: own[name] for name in _STEPS if type(own.get(name)) is FunctionType}
     if not steps or not _is_env(cls):

@@ -208,6 +208,21 @@ def remove(path: Path) -> None:
             file.unlink()
 
 
+def is_recording(path: Path) -> bool:
+    """Whether a file begins as a recording does, without opening it as a database."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return False
+    return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION.to_bytes(4, "big")
+
+
+def _is_over(path: Path) -> bool:
+    """Whether a file is a recording that nobody writes any more."""
+    return is_recording(path) and not any(file.exists() for file in files_of(path)[1:])
+
+
 def _made(path: Path) -> bool:
     """Make an empty file, if nothing has this name; whether that was done."""
     try:
@@ -253,8 +268,12 @@ def _row(ledger: Ledger, component: Component) -> dict[str, Any]:
 
 
 @contextmanager
-def scratch(place: Path | str | None) -> Iterator[Path]:
-    """Where to record: a new file at `place`, or one that is gone afterwards."""
+def scratch(place: Path | str | None, *, force: bool = False) -> Iterator[Path]:
+    """Where to record: a new file at `place`, or one that is gone afterwards.
+
+    With `force`, a recording that is there already is removed. Nothing else is: whoever mistypes a
+    name loses no file of another kind, and no recording that is still written.
+    """
     if place is None:
         try:
             temporary = tempfile.TemporaryDirectory(prefix="memfit-", ignore_cleanup_errors=True)
@@ -269,8 +288,14 @@ def scratch(place: Path | str | None) -> Iterator[Path]:
         folder = path.absolute().parent.is_dir()
     except (OSError, ValueError) as error:  # too long, not permitted, with a null byte
         raise UsageError(f"cannot record into {path}: {error}. Choose another file") from None
+    if there and not (force and _is_over(path)):
+        what = "is there already"
+        if force:
+            what += ", and is no recording that has ended"
+        hint = "give another name with -o" if force else "give -f to replace it, or a new name"
+        raise UsageError(f"{there} {what}: {hint}")
     if there:
-        raise UsageError(f"{there} is there already: give another file for the recording")
+        remove(path)
     if not folder:
         raise UsageError(f"cannot record into {path}: its folder does not exist. Create it")
     yield path

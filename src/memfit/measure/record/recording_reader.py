@@ -167,16 +167,6 @@ def _members(rows: Sequence[tuple[Any, ...]]) -> tuple[Member, ...]:
     )
 
 
-def is_recording(path: Path) -> bool:
-    """Whether a file begins as a recording does, without opening it as a database."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(72)
-    except OSError:
-        return False
-    return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION.to_bytes(4, "big")
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """A recording to read, all of it at one moment; clear words for what is none."""

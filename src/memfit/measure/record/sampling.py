@@ -224,9 +224,9 @@ class Filling:
 
     def look(self) -> None:
         """How much they were filled with, and can still take; seldom, since it takes time."""
-        now = time.monotonic()
-        if now < self._next:
+        if time.monotonic() < self._next:
             return
+        started = time.thread_time()  # what it costs, however busy the machine is
         try:
             maps = [m for m in mappings(self.pid) if _may_fill(m)]
         except OSError:
@@ -235,7 +235,8 @@ class Filling:
         self.filled = sum(filled for _, filled in found)
         self.room = sum(block.reserved - block.rss for block, filled in found if filled)
         self._before = found
-        self._next = time.monotonic() + max(1.0, _SHARE * (time.monotonic() - now))
+        took = time.thread_time() - started
+        self._next = time.monotonic() + max(1.0, _SHARE * took)
 
     def _filled(self, block: Mapping) -> int:
         """What it was filled with since it was first seen, without what made it larger."""
