@@ -183,3 +183,27 @@ def test_a_list_that_is_never_emptied_is_projected(tmp_path: Path) -> None:
     assert answer.spec is not None
     rows = {array.name: array for array in answer.spec.arrays}
     assert rows["kept[*]"].shape == (400, 32 * 1000 * 4)
+
+
+def test_settings_of_a_package_get_other_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "knobbed"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "sizes.py").write_text("NUM_STEPS = 32\n")
+    text = LOOP.replace("NUM_STEPS = 32", "from knobbed.sizes import NUM_STEPS")
+    (package / "__main__.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    asked = Job(kind=TargetKind.MODULE, target="knobbed", rewrite=True, short=True)
+    answer = ended(replace(asked, knobs={"NUM_STEPS": 16}))
+    assert answer.spec is not None and answer.spec.settings == {"NUM_STEPS": 16}
+    assert {a.name: a.shape for a in answer.spec.arrays}["obs"] == ("NUM_STEPS", 100_000)
+
+
+def test_settings_of_a_notebook_get_other_values(tmp_path: Path) -> None:
+    file = tmp_path / "train.ipynb"
+    file.write_text(json.dumps({"cells": [{"cell_type": "code", "source": LOOP}]}))
+    asked = Job(kind=TargetKind.NOTEBOOK, target=str(file), rewrite=True)
+    answer = ended(replace(asked, knobs={"NUM_STEPS": 16}))
+    assert answer.spec is not None and answer.spec.settings == {"NUM_STEPS": 16}

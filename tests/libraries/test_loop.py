@@ -398,6 +398,14 @@ class TestFacts:
         (note,) = training(text).observed(seen, {}, []).spec.notes
         assert "10 updates" in note
 
+    def test_an_evaluation_that_is_yet_to_come_is_told(self, tmp_path: Path) -> None:
+        text = tmp_path / "train.py"
+        text.write_text("def evaluate(agent, env): ...")
+        (note,) = training(text).observed(TRIAL, {}, []).spec.notes
+        assert "evaluation" in note
+        seen = replace(TRIAL, peaks={"evaluate": 1})
+        assert not training(text).observed(seen, {}, []).spec.notes
+
     def test_a_queue_of_transitions_is_told_by_its_bound(self) -> None:
         queue = replace(held("agent.memory[*][*]", 50, 2000), elements=50, capacity=1000, count=50)
         facts = training().observed(TRIAL, {"rollout": [queue]}, [])

@@ -193,6 +193,16 @@ class TestVariables:
             "MANY": 7,
         }
 
+    def test_entries_that_are_not_there_hide_no_others(self) -> None:
+        class ConfigDict:
+            def __iter__(self) -> Iterator[str]:
+                return iter(("missing", "rows"))
+
+            def __getitem__(self, key: str) -> int:
+                return {"rows": 4}[key]
+
+        assert found_in(("cfg", ConfigDict()), given="rows missing") == {"rows": 4}
+
     def test_what_nothing_could_change_is_none(self) -> None:
         assert found_in(("args", argparse.Namespace(batch_size=8)), ("n", 3), given="m") == {}
         plain = settings_in([("n", 3)], {"n": False}, {}, lambda path: False)

@@ -53,6 +53,11 @@ RESULTS = {
         lambda: render.trace_summary(TRACE, FORECAST, "night.db"),
         lambda: render.trace_json(TRACE, FORECAST),
     ),
+    "explain-short": Shown(
+        "explain",
+        lambda: render.explain_short(samples_live.explanation()),
+        lambda: render.explain_json(samples_live.explanation()),
+    ),
     "explain": Shown(
         "explain",
         lambda: render.explain_blocks(samples_live.explanation()),

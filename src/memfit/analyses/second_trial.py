@@ -88,7 +88,9 @@ def _shaping(spec: RunSpec, again: RunSpec) -> set[str]:
 
 
 def _row_settings(spec: RunSpec) -> set[str]:
-    return {name for array in spec.arrays if array.shape for name in names_in(array.shape[0])}
+    """Settings that are numbers of rows; an array of one dimension may be a row itself."""
+    tables = (array.shape for array in spec.arrays if len(array.shape) > 1)
+    return {name for shape in tables for name in names_in(shape[0])}
 
 
 def _without(array: ArraySpec, names: set[str], knobs: Mapping[str, int]) -> ArraySpec:

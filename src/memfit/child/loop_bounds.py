@@ -126,6 +126,8 @@ def _counted(loop: Any, names: _Names) -> Iterator[LoopBound]:
     over, target = loop.iter, loop.target
     if _called(over) == "enumerate" and over.args and isinstance(target, ast.Tuple):
         over, target = over.args[0], target.elts[0]
+    if isinstance(over, ast.NamedExpr):
+        over = over.value
     while _called(over) in _BARS and over.args:
         over = over.args[0]
     turns = names.value(over)

@@ -60,6 +60,9 @@ def explain(
         str | None,
         typer.Option(metavar="SIZE", help="Compare with this instead of the process's own limit."),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every row, holder, thread and setting.")
+    ] = False,
     form: FormatOption = Format.TERMINAL,
     output: OutputOption = None,
     quiet: QuietOption = False,
@@ -111,6 +114,7 @@ def explain(
         limit=limit_bytes,
         progress=progress(quiet=quiet),
     )
-    emit(form, output, render.explain_blocks, render.explain_json, result)
+    blocks = render.explain_blocks if every else render.explain_short
+    emit(form, output, blocks, render.explain_json, result)
     if limit_bytes is not None and result.pss_bytes > limit_bytes:
         raise typer.Exit(OVER)

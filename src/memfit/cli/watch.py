@@ -119,6 +119,6 @@ def _full_screen(view: Watch, seconds: float) -> None:
         ) from None
 
     def explain(pid: int) -> list[Block]:
-        return render.explain_blocks(api.explain(pid, inside=False))
+        return render.explain_short(api.explain(pid, inside=False))
 
     WatchApp(view.frame, explain, seconds=seconds).run()

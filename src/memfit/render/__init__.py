@@ -4,6 +4,7 @@ from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text,
 from memfit.render.compare import compare_blocks, compare_json
 from memfit.render.demo import demo_blocks, demo_json, system_demo_blocks, system_demo_json
 from memfit.render.explain import explain_blocks, explain_json
+from memfit.render.explain_short import explain_short
 from memfit.render.markdown import to_markdown
 from memfit.render.plan import plan_blocks, plan_json
 from memfit.render.sweep import sweep_blocks, sweep_json, sweep_line

@@ -6,12 +6,24 @@ from typing import Any
 
 from memfit.model import Component, Explanation, Grown, Inside, ProcessView
 from memfit.model.json_loader import to_json
-from memfit.render.blocks import Block, Heading, Text, Tone, bars, muted, names, numbers, section
+from memfit.render.blocks import (
+    Block,
+    Heading,
+    Text,
+    Tone,
+    bars,
+    muted,
+    names,
+    numbers,
+    section,
+    shortened,
+)
 from memfit.render.result_json import SCHEMA, component_json, picked
 from memfit.units import MIB, format_bytes
 
 _LEAST = 0.05 * MIB  # smaller rows are summed up in a line
 _MOST_PROCESSES = 12
+_COMMAND = 100  # characters
 _MOST_HOLDERS = 25
 STARTS = {
     "main": "the program itself",
@@ -27,10 +39,10 @@ STARTS = {
 
 
 def explain_blocks(explanation: Explanation) -> list[Block]:
-    """What holds the memory, by row; what grows; threads; settings; processes."""
-    blocks: list[Block] = [*_headline(explanation)]
+    """All of it: what holds the memory, by row; what grows; threads; settings; processes."""
+    blocks: list[Block] = [*headline(explanation)]
     if explanation.growth_seconds:
-        blocks += _growth(explanation)
+        blocks += growth_blocks(explanation, _MOST_HOLDERS)
     if explanation.inside is not None:
         blocks += _inside(explanation.inside)
     blocks += _ledger(explanation)
@@ -44,7 +56,7 @@ def explain_blocks(explanation: Explanation) -> list[Block]:
     return blocks + muted(explanation.notes)
 
 
-def _headline(explanation: Explanation) -> list[Block]:
+def headline(explanation: Explanation) -> list[Block]:
     main, count = explanation.main, len(explanation.processes)
     over = explanation.pss_bytes > explanation.limit.bytes
     tree = f"{count} processes" if count > 1 else "one process"
@@ -58,8 +70,9 @@ def _headline(explanation: Explanation) -> list[Block]:
         extra.append(f"{format_bytes(explanation.swapped_bytes)} more swapped out")
     if explanation.huge_bytes:
         extra.append(f"{format_bytes(explanation.huge_bytes)} of it in huge pages")
+    command = shortened(main.command or main.name, _COMMAND)
     facts = (
-        f"{main.pid}: {main.command or main.name}; runs for {format_seconds(main.seconds)}; "
+        f"{main.pid}: {command}; runs for {format_seconds(main.seconds)}; "
         f"{main.threads} threads; {format_bytes(main.reserved)} of address space; "
         f"{explanation.named_share:.1%} named; read in {explanation.seconds:.1f} s"
     )
@@ -115,7 +128,8 @@ def _row(explanation: Explanation, component: Component, total: int) -> tuple[st
     )
 
 
-def _growth(explanation: Explanation) -> list[Block]:
+def growth_blocks(explanation: Explanation, most: int) -> list[Block]:
+    """What changed between two readings, up to so many rows."""
     seconds = explanation.growth_seconds
     rows = [g for g in explanation.growth if abs(g.bytes) >= 4096]
     if not rows:
@@ -123,7 +137,7 @@ def _growth(explanation: Explanation) -> list[Block]:
     return section(
         f"What changed within {seconds:.1f} s",
         (names("component"), *numbers("grew by", "a second", "now")),
-        map(_grown, rows[:_MOST_HOLDERS]),
+        map(_grown, rows[:most]),
     )
 
 
@@ -197,7 +211,7 @@ def _process(process: ProcessView) -> tuple[str, ...]:
         format_bytes(process.private),
         format_bytes(process.rss),
         str(process.threads),
-        process.command[:100] or process.name,
+        shortened(process.command or process.name, _COMMAND),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
@@ -15,6 +16,7 @@ _STYLES = {Tone.PLAIN: "", Tone.GOOD: "bold green", Tone.BAD: "bold red", Tone.M
 _BAR = 40
 # A file or a pipe has no width of its own.
 _WIDTH = 100
+_NARROWEST = 20
 
 
 def to_text(blocks: Iterable[Block], *, width: int) -> str:
@@ -29,7 +31,7 @@ def to_terminal(blocks: Iterable[Block], file: TextIO, *, width: int | None = No
     from rich.console import Console
 
     if width is None and not file.isatty():
-        width = _WIDTH
+        width = _asked_width() or _WIDTH
     console = Console(file=file, width=width, highlight=False, markup=False, emoji=False)
     with console.capture() as page:
         for index, block in enumerate(blocks):
@@ -38,6 +40,12 @@ def to_terminal(blocks: Iterable[Block], file: TextIO, *, width: int | None = No
             console.print(_block(block, console))
     # Tables are padded to their width; nobody wants that in a file.
     file.write("".join(f"{line.rstrip()}\n" for line in page.get().splitlines()))
+
+
+def _asked_width() -> int:
+    """What COLUMNS says, where it is a width that text can be read in; else 0."""
+    told = os.environ.get("COLUMNS", "")
+    return int(told) if told.isdecimal() and int(told) >= _NARROWEST else 0
 
 
 def _block(block: Block, console: Console) -> RenderableType:

@@ -73,7 +73,7 @@ def _parts(thing: Any, is_own: Callable[[str], bool]) -> Iterable[tuple[Any, Any
     if isinstance(thing, dict):
         return thing.items() if len(thing) <= _MOST else ()
     if kind.__name__ in _KEYED:
-        return list(thing.items())
+        return _entries(thing)
     if kind.__name__ == "FlagValues":
         return list(thing.flag_values_dict().items())
     if isinstance(thing, tuple):
@@ -85,6 +85,13 @@ def _parts(thing: Any, is_own: Callable[[str], bool]) -> Iterable[tuple[Any, Any
     if kind.__name__ in _SPACES or is_dataclass(thing) or _is_of_program(kind, is_own):
         return _attributes(thing, is_own)
     return ()
+
+
+def _entries(thing: Any) -> Iterator[tuple[Any, Any]]:
+    """Each entry by itself: one may be still to be given, or refer to what is not there."""
+    for key in list(thing):
+        with suppress(Exception):
+            yield key, thing[key]
 
 
 def _attributes(thing: Any, is_own: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:

@@ -33,6 +33,7 @@ _WEIGHTS = re.compile(r"\.(weight|bias|running_mean|running_var|in_proj_\w+|weig
 # As flax and optax name them; a list of parameters, as those of distributions, is none.
 _JAX_TREE = re.compile(r"(.*?\b\w*?(params(?!\[[\d*])|opt_state)(?:'\])?)(?:$|[\W_])")
 _SAVES = ("torch.save(", "pickle.dump(")
+_EVALUATES = re.compile(r"\bdef (evaluate\w*|eval_\w+|run_eval\w*|test_(agent|policy))\(")
 _ITEMSIZE = re.compile(r"(\d+)")
 
 
@@ -105,7 +106,7 @@ class LoopTraining(Looping):
                 fills.append((rows, _filled_rows(row.held, rows)))
             arrays.append(with_formulas(array, settings, length))
             resident[name] = row.held.resident
-        for array, size in program_arrays(trial):
+        for array, size in program_arrays(trial, self.signals.learning):
             arrays.append(with_formulas(array, settings, length))
             resident[array.name] = size
         told = replace(trial, held=resident, played=self.signals.played)
@@ -170,7 +171,7 @@ class LoopTraining(Looping):
         )
 
 
-def _unseen(trial: TrialReading, texts: Iterable[str]) -> Iterator[str]:
+def _unseen(trial: TrialReading, texts: Sequence[str]) -> Iterator[str]:
     """What the script may do later that the trial has not seen."""
     if not trial.updates:
         yield (
@@ -187,6 +188,11 @@ def _unseen(trial: TrialReading, texts: Iterable[str]) -> Iterator[str]:
         yield (
             "no env was stepped before enough updates were seen: where the script goes on to "
             "something else after these, that is not in this plan"
+        )
+    if "evaluate" not in trial.peaks and any(map(_EVALUATES.search, texts)):
+        yield (
+            "the script has a function that evaluates, and stepped no other env in the trial: what "
+            "an evaluation adds later is not in this plan"
         )
     if "save" not in trial.peaks and any(call in text for text in texts for call in _SAVES):
         yield (
