@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -88,3 +89,16 @@ def test_a_look_that_takes_too_long_is_ended(
     looks.look(50.0, {1: 500 * MIB}, None)
     assert running.poll() is not None and looks._running is None
     assert looks.grown() == ""
+
+
+def test_where_no_process_may_be_started_nothing_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise BlockingIOError
+
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    looks = HolderLooks()
+    looks.look(10.0, {1: 500 * MIB}, None)
+    assert looks._running is None and not looks._due(20.0, 5000 * MIB)
+    assert looks._due(80.0, 5000 * MIB)

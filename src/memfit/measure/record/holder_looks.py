@@ -23,6 +23,7 @@ _WALK_SECONDS, _LONGEST = 4.0, 30.0  # of walking; of the whole process, after w
 _FIRST, _APART = 4.0, 4.0  # seconds after the start, and between two looks, at least
 _WORK, _SHARE = 4.0, 0.02  # seconds of the processor, and share of the time, that looks may take
 _TAKES = 1.2  # seconds of the processor that the first look is believed to take
+_REFUSED = 60.0  # seconds to the next try where no process could be started
 _GROWN = 1.1  # times what was held at the last look
 _LEAST = 64 * MIB  # a run that holds less is not looked at
 _NEEDS = 512 * MIB  # that must be left on the machine
@@ -64,13 +65,15 @@ class HolderLooks:
             pid = max(held, key=lambda member: held[member])
             self._began = seconds, pid, step
             self._bytes = sum(held.values())
-            self._running = subprocess.Popen(
-                [sys.executable, "-P", "-m", _PROGRAM, str(pid), str(_WALK_SECONDS)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=self._environment,
-            )
+            self._next = seconds + _REFUSED
+            with suppress(OSError):  # no process more is permitted
+                self._running = subprocess.Popen(
+                    [sys.executable, "-P", "-m", _PROGRAM, str(pid), str(_WALK_SECONDS)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env=self._environment,
+                )
 
     def _due(self, seconds: float, amount: int) -> bool:
         if seconds < self._next or amount < max(_LEAST, _GROWN * self._bytes):
