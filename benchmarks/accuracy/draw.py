@@ -84,7 +84,7 @@ def draw(seed: int, count: int) -> list[Case]:
 
 def has_workers(case: Case) -> bool:
     """Whether a drawn run has processes beside its own."""
-    return json.loads(case.args[0])["vec_env"] != "dummy"
+    return bool(json.loads(case.args[0])["vec_env"] != "dummy")
 
 
 def _kind(run: Drawn) -> str:

@@ -49,6 +49,22 @@ while True:
     time.sleep(0.02)
 """
 
+# A rollout that never ends, as fast as 5 MiB a second.
+ROLLOUT = """
+import time
+
+class Agent:
+    def __init__(self):
+        self.trajectory = []
+
+def explore(agent):
+    while True:
+        agent.trajectory += [bytes(5000) + str(i).encode() for i in range(100)]
+        time.sleep(0.1)
+
+explore(Agent())
+"""
+
 
 def python(code: str, *before: str) -> list[str]:
     return [*before, sys.executable, "-c", code]
@@ -93,6 +109,15 @@ def test_what_does_not_end_when_asked_is_made_to(tmp_path: Path) -> None:
     assert done.returncode == 128 + signal.SIGKILL
     trace = load(tmp_path / "stubborn.db")
     assert trace.peak is not None and trace.peak.bytes <= 64 * MIB * 1.1
+
+
+@pytest.mark.slow
+def test_what_grew_is_told_when_a_run_is_ended(tmp_path: Path) -> None:
+    done = run(tmp_path / "run.db", ROLLOUT, "--limit", "220MiB")
+    wanted = "explore().agent.trajectory grew most: by "
+    assert wanted in done.stderr.replace("\n", " "), done.stderr
+    ended = [e for e in load(tmp_path / "run.db").events if e.kind is EventKind.KILLED]
+    assert "over the limit" in ended[0].text and wanted in ended[0].text
 
 
 def test_without_a_place_nothing_is_left_behind(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ _NO_NETWORK = (
     "Temporary failure in name resolution",
     "ConnectionRefusedError",
 )
+_CREDENTIALS = "it needs credentials: give them in its environment, or turn its logging off"
 # What a script may need that is not there, by what its traceback says.
 _NEEDS = {
     "FileNotFoundError": (
@@ -35,7 +36,14 @@ _NEEDS = {
         "SDL_VIDEODRIVER=dummy"
     ),
     "cannot connect to X server": "it needs a display, and a plan has none: leave render_mode out",
-    "api_key": "it needs credentials: give them in its environment, or turn its logging off",
+    "NoSuchDisplayException": "it needs a display, and a plan has none: leave render_mode out",
+    "api_key": _CREDENTIALS,
+    "API_KEY": _CREDENTIALS,
+    "_TOKEN'": _CREDENTIALS,
+    "ModuleNotFoundError": (
+        f"it needs a package that is not there for {sys.executable}: install it, or plan with the "
+        "Python that it runs with"
+    ),
 }
 _OR_SPEC = "or describe the run in a spec (run.toml)"
 
@@ -86,9 +94,9 @@ def error_of(ended: Ended, target: str) -> MemfitError:
 def _never(answer: Answer, target: str, output: str) -> NeverLearned:
     calls = " or ".join(library.begins for library in all_libraries() if library.begins)
     return NeverLearned(
-        f"{target} ended without calling {calls} and without a step of an optimizer of torch, "
-        f"which is what a plan looks for{_how_far(answer)}: check the script's arguments, "
-        f"{_OR_SPEC}",
+        f"{target} ended without calling {calls}, and without a step of an optimizer of torch, a "
+        f"gradient of JAX or a fit(), which is what a plan looks for{_how_far(answer)}: check the "
+        f"script's arguments, {_OR_SPEC}",
         output=output,
     )
 

@@ -44,6 +44,7 @@ def run(
     """
     from memfit.analyses.forecast import forecast
     from memfit.measure.children import launch
+    from memfit.measure.record.holder_looks import HolderLooks
     from memfit.measure.record.limit_guard import NET
     from memfit.measure.record.recorder import Recorder, Tools
     from memfit.measure.record.recording import remove, scratch
@@ -53,7 +54,7 @@ def run(
         recording = RecordingThread(path, say)
         if recording.failed:
             raise UsageError(recording.failed)
-        tools = Tools(ledger=_ledger, forecast=forecast, say=say, live=live)
+        tools = Tools(ledger=_ledger, forecast=forecast, say=say, live=live, looks=HolderLooks())
         recorder = Recorder(recording, command, Limit.given(limit), tools, grace=grace)
         net = None if limit is None else int(limit * NET)
         try:

@@ -46,6 +46,7 @@ class JaxCalls:
         self.heard = heard
         self.inside = threading.local()
         self.gradients = 0  # that were taken so far
+        self.called: weakref.WeakSet[Any] = weakref.WeakSet()
         self.learning: weakref.WeakSet[Any] = weakref.WeakSet()  # functions, as they were written
         self.lowered = False  # a function that learns was compiled ahead of its call
 
@@ -105,12 +106,17 @@ class JaxCalls:
         """Call a compiled function, or take a gradient, and tell of it if it is the outermost."""
         if getattr(self.inside, "depth", 0) or os.getpid() != self.heard.pid:
             return work()
+        written = _written(function)
+        if not learns and written in self.called and written not in self.learning:
+            # Told before the call: what takes time after it would keep the run from letting go of
+            # the arrays that the result takes the place of, while that is computed already.
+            self.heard.called()
+            return work()
+        self.called.add(written)
         with self._noticed(function):
             result = work()
-        if learns or _written(function) in self.learning:
+        if learns or written in self.learning:
             self.heard.updated(_running(result))
-        else:
-            self.heard.called()
         return result
 
     @contextmanager

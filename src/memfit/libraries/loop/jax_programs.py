@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -27,34 +27,43 @@ class Program:
     shape: tuple[int, ...]
 
 
-def largest_program() -> Program | None:
-    """The program with the most temporaries on the CPU, None where none has many."""
+def largest_program(names: Container[str]) -> Program | None:
+    """Of programs named so, the one with the most temporaries; None where none has many."""
     jax: Any = sys.modules.get("jax")
     if jax is None:
         return None
     try:
         made = list(jax.local_devices(backend="cpu")[0].client.live_executables())
-        found = [(one.get_compiled_memory_stats(), one) for one in made]
+        stated = [(one.get_compiled_memory_stats(), one) for one in made]
+        found = [
+            (stats, one)
+            for stats, one in stated
+            if stats.temp_size_in_bytes >= _LEAST and _name(one) in names
+        ]
     except Exception:  # noqa: BLE001 - another runtime says nothing, and all is measured anyway
         return None
     stats, one = max(found, key=lambda pair: pair[0].temp_size_in_bytes, default=(None, None))
-    if stats is None or one is None or stats.temp_size_in_bytes < _LEAST:
+    if stats is None or one is None:
         return None
     text = one.hlo_modules()[0].to_string()
     return Program(
-        name=one.hlo_modules()[0].name.removeprefix("jit_"),
+        name=_name(one),
         temporaries=stats.temp_size_in_bytes,
         outputs=stats.output_size_in_bytes,
         shape=largest_shape(text, stats.temp_size_in_bytes),
     )
 
 
-def program_arrays(trial: TrialReading) -> Iterator[tuple[ArraySpec, int]]:
-    """Rows of the largest program, and what of each was resident in a trial.
+def _name(program: Any) -> str:
+    return str(program.hlo_modules()[0].name).removeprefix("jit_")
+
+
+def program_arrays(trial: TrialReading, names: Container[str]) -> Iterator[tuple[ArraySpec, int]]:
+    """Rows of the largest program that is named so, and what of each was resident in a trial.
 
     A program that is the whole training and had not ended has its arrays at the trial's end, too.
     """
-    program = largest_program() if trial.updates else None
+    program = largest_program(names) if trial.updates else None
     if program is None:
         return
     grown = max(0, trial.peaks.get("update", 0) - trial.built)

@@ -39,6 +39,7 @@ class Signals:
         self.optimizers = 0
         self.awaited = False
         self.fitting = 0
+        self.jax = JaxCalls(self)
 
     def start(self, begun: Callable[[], None], *, play_back: bool) -> None:
         """Notice from now on; `begun` is called when a loop does something for the first time."""
@@ -50,6 +51,11 @@ class Signals:
         self.listener = self.begun = self.playback = None
         self.pid = 0
 
+    @property
+    def learning(self) -> set[str]:
+        """Names of JAX's functions that learn."""
+        return {str(getattr(one, "__name__", "")) for one in self.jax.learning}
+
     # -- what is put on ----------------------------------------------------------------------------
 
     def hooks(self) -> dict[str, ModuleHook]:
@@ -59,7 +65,7 @@ class Signals:
             "builtins": self._watch_classes,
             "torch.optim.optimizer": self._watch_optimizers,
             "torch.autograd": self._watch_gradients,
-            **JaxCalls(self).hooks(),
+            **self.jax.hooks(),
             **saves,
         }
 

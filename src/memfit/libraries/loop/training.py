@@ -106,7 +106,7 @@ class LoopTraining(Looping):
                 fills.append((rows, _filled_rows(row.held, rows)))
             arrays.append(with_formulas(array, settings, length))
             resident[name] = row.held.resident
-        for array, size in program_arrays(trial):
+        for array, size in program_arrays(trial, self.signals.learning):
             arrays.append(with_formulas(array, settings, length))
             resident[array.name] = size
         told = replace(trial, held=resident, played=self.signals.played)

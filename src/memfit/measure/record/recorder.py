@@ -12,6 +12,7 @@ from typing import TypeVar
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.cgroup import Group
 from memfit.measure.record.growth_warnings import GrowthWarnings
+from memfit.measure.record.holder_looks import HolderLooks
 from memfit.measure.record.limit_guard import LimitGuard
 from memfit.measure.record.member_series import MemberSeries
 from memfit.measure.record.oom_kills import OomKills
@@ -40,6 +41,7 @@ class Tools:
     forecast: Callable[[list[Reading], int | None, Sequence[Member]], Forecast]
     say: Callable[[str], None]
     live: Callable[[Reading, Forecast | None], None] | None = None
+    looks: HolderLooks | None = None  # at who holds the memory, where nobody minds a process more
 
 
 class Recorder:
@@ -168,6 +170,8 @@ class Recorder:
             self.recording.tell(lambda recording: recording.members(reading.seconds, held))
         self.peak = max(self.peak, reading.bytes)
         self._rows_of_peak(reading.bytes)
+        if self.tools.looks is not None:
+            self.tools.looks.look(self.seconds, self._sampler.held, reading.step)
         if self.seconds >= self._next_forecast:
             started = time.thread_time()
             limit = None if self.limit is None else self.limit.bytes
@@ -211,6 +215,7 @@ class Recorder:
 
     def _warn(self, amount: int, found: Forecast) -> None:
         if text := self._warnings.text(amount, self.seconds, found):
+            text = self._with_what_grew(text)
             self._event(EventKind.WARNING, text, amount)
             self._say(f"warning: {text}")
 
@@ -232,8 +237,10 @@ class Recorder:
         self._say(f"{text}: asking it to end")
 
     def _end(self, code: int, left: Sequence[int]) -> None:
+        if self.tools.looks is not None:
+            self.tools.looks.end()
         if self._ended_by_us:
-            self._event(EventKind.KILLED, self._ended_by_us, self.peak)
+            self._event(EventKind.KILLED, self._with_what_grew(self._ended_by_us), self.peak)
         else:
             self._look_for_oom_kills(killed=code == 128 + signal.SIGKILL)
             self._tell_of(left)
@@ -247,7 +254,7 @@ class Recorder:
     def _look_for_oom_kills(self, *, killed: bool | None = None) -> None:
         text = self._oom_kills.found(self._sampler.members, killed=killed)
         if text:
-            text = f"{text}, at {format_bytes(self.peak)}"
+            text = self._with_what_grew(f"{text}, at {format_bytes(self.peak)}")
             self._event(EventKind.OUT_OF_MEMORY, text, self.peak)
             self._say(text)
 
@@ -261,6 +268,10 @@ class Recorder:
             text = f"{one} on without the command, not recorded or guarded any more: {left}"
             self._event(EventKind.WARNING, text)
             self._say(text)
+
+    def _with_what_grew(self, text: str) -> str:
+        grown = "" if self.tools.looks is None else self.tools.looks.grown()
+        return f"{text}; {grown}" if grown else text
 
     def _event(self, kind: EventKind, text: str, amount: int = 0) -> None:
         event = Event(seconds=round(self.seconds, 3), kind=kind, text=text, bytes=amount)

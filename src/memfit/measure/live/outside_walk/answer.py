@@ -18,17 +18,28 @@ _LARGEST_COPY = 2**30
 _OF_AVAILABLE = 8  # at most such a part of the memory that the machine has left is used
 
 
-def walk_outside(pid: int, *, seconds: float, roles: Mapping[str, str]) -> dict[str, Any]:
-    """What a process's objects hold, within about so many seconds. Raises NotWalkable."""
+def walk_outside(
+    pid: int,
+    *,
+    seconds: float,
+    roles: Mapping[str, str],
+    most_copied: int = _LARGEST_COPY,
+    variables_only: bool = False,
+) -> dict[str, Any]:
+    """What a process's objects hold, within about so many seconds. Raises NotWalkable.
+
+    Of its memory at most so much is copied at a time. With `variables_only`, what packages hold
+    is left out.
+    """
     until = time.monotonic() + seconds
     try:
         maps = mappings(pid)
         with ProcessMemory(pid) as memory:
             if not memory.readable:
                 raise NotWalkable("its memory, which may not be read")
-            copy = MemoryCopy(maps, memory, min(_LARGEST_COPY, available() // _OF_AVAILABLE))
+            copy = MemoryCopy(maps, memory, min(most_copied, available() // _OF_AVAILABLE))
             walk = WholeWalk(Interpreter(pid, maps, copy), maps, roles, until)
-            complete = walk.walk()
+            complete = walk.walk(variables_only=variables_only)
             arrays = array_rows(walk.blocks, f"/proc/{pid}/maps")
     except OSError:
         raise NotWalkable("the process, which has ended") from None

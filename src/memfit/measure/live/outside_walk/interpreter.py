@@ -7,6 +7,7 @@ From there on everything is recognised by what it must be: the modules are the d
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -294,7 +295,10 @@ def _symbols(pid: int, maps: Sequence[Mapping]) -> tuple[int, dict[str, tuple[in
     programs = {m.path for m in maps if "x" in m.perms}
     likely = sorted(p for p in programs if "python" in p.rsplit("/", 1)[-1].lower())
     for path in [*likely, *sorted(programs.intersection(files).difference(likely))[:1]]:
-        for place in (f"/proc/{pid}/root{path}", f"/proc/{pid}/exe"):
+        # A program that was replaced meanwhile is still there under the other name.
+        program = os.path.realpath(f"/proc/{pid}/exe").removesuffix(" (deleted)")
+        gone = [f"/proc/{pid}/exe"] if path.removesuffix(" (deleted)") == program else []
+        for place in (f"/proc/{pid}/root{path}", *gone):
             found = dict(symbols(place, _WANTED))
             if {_RUNTIME, _VERSION, *TYPES} - found.keys() <= {"PyCMethod_Type"}:
                 return files[path], found

@@ -53,10 +53,15 @@ class Roots:
 class WholeWalk(ObjectWalk):
     """A walk over a whole process."""
 
-    def walk(self) -> bool:
-        """Find as much as there is time for; whether that was everything."""
+    def walk(self, *, variables_only: bool = False) -> bool:
+        """Find as much as there is time for; whether that was everything.
+
+        With `variables_only`, only what the run's own variables hold.
+        """
         try:
             self._walk()
+            if not variables_only:
+                self._libraries()
         except OutOfTime:
             self._graphs()
             return False
@@ -85,7 +90,6 @@ class WholeWalk(ObjectWalk):
         self._graphs()
         self.levels(roots["library calls"])
         self._graphs()
-        self._libraries()
 
     def _graphs(self) -> None:
         KeptGraphs(self.blocks, self.names, self.copy, self.mark).follow()

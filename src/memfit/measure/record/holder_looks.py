@@ -1,0 +1,135 @@
+"""Looks now and then at who holds the memory of a recorded run, to tell what grew.
+
+A small process of its own reads the run's objects from outside, so that neither the run nor the
+guard waits for it. Nothing is looked at where the machine has little memory left.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from memfit.measure.kernel.limits import available
+from memfit.units import MIB, format_bytes
+
+_PROGRAM = "memfit.measure.live.outside_walk"
+_WALK_SECONDS, _LONGEST = 4.0, 30.0  # of walking; of the whole process, after which it is ended
+_FIRST, _APART = 4.0, 4.0  # seconds after the start, and between two looks, at least
+_WORK, _SHARE = 4.0, 0.02  # seconds of the processor, and share of the time, that looks may take
+_TAKES = 1.2  # seconds of the processor that the first look is believed to take
+_REFUSED = 60.0  # seconds to the next try where no process could be started
+_GROWN = 1.1  # times what was held at the last look
+_LEAST = 64 * MIB  # a run that holds less is not looked at
+_NEEDS = 512 * MIB  # that must be left on the machine
+_TOLD = 8 * MIB  # less is not worth a word
+_ELEMENTS = "[*]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Look:
+    """What one process of the run held, by holder."""
+
+    seconds: float
+    pid: int
+    step: int | None
+    held: Mapping[str, int]
+
+
+@dataclass(kw_only=True)
+class HolderLooks:
+    """The looks so far: the first and the last of the process that is largest."""
+
+    first: _Look | None = None
+    last: _Look | None = None
+    _running: subprocess.Popen[bytes] | None = None
+    _began: tuple[float, int, int | None] = (0.0, 0, None)
+    _bytes: int = 0
+    _next: float = _FIRST
+    _work: float = 0.0
+    _each: float = _TAKES
+    _environment: dict[str, str] = field(
+        default_factory=lambda: {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    )
+
+    def look(self, seconds: float, held: Mapping[int, int], step: int | None) -> None:
+        """Take what a look has found, or begin one where it is due; never waits."""
+        if self._running is not None:
+            self._take(seconds)
+        elif held and self._due(seconds, sum(held.values())):
+            pid = max(held, key=lambda member: held[member])
+            self._began = seconds, pid, step
+            self._bytes = sum(held.values())
+            self._next = seconds + _REFUSED
+            with suppress(OSError):  # no process more is permitted
+                self._running = subprocess.Popen(
+                    [sys.executable, "-P", "-m", _PROGRAM, str(pid), str(_WALK_SECONDS)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env=self._environment,
+                )
+
+    def _due(self, seconds: float, amount: int) -> bool:
+        if seconds < self._next or amount < max(_LEAST, _GROWN * self._bytes):
+            return False
+        if self._work + self._each > _WORK + _SHARE * seconds:
+            return False
+        return available() >= _NEEDS
+
+    def _take(self, seconds: float) -> None:
+        assert self._running is not None and self._running.stdout is not None
+        began, pid, step = self._began
+        if self._running.poll() is None:
+            if seconds - began > _LONGEST:
+                self.end()
+            return
+        self._next = seconds + _APART
+        with suppress(ValueError, TypeError, KeyError, AttributeError), self._running.stdout as out:
+            found = json.loads(out.read())
+            self._each = float(found["seconds"])
+            self._work += self._each
+            look = _Look(seconds=began, pid=pid, step=step, held=_by_container(found["held"]))
+            if self.first is None or self.first.pid != pid:
+                self.first = look
+            self.last = look
+        self._running = None
+
+    def end(self) -> None:
+        """Leave nothing running."""
+        if self._running is not None:
+            self._running.kill()
+            self._running.communicate()
+            self._running = None
+
+    def grown(self) -> str:
+        """What grew most between the looks, in a sentence; empty where nothing is known to."""
+        first, last = self.first, self.last
+        if first is None or last is None or last.seconds <= first.seconds:
+            return ""
+        more = {path: now - first.held.get(path, 0) for path, now in last.held.items()}
+        path = max(more, key=lambda name: more[name], default="")
+        if not path or more[path] < _TOLD:
+            return ""
+        each = more[path] / (last.seconds - first.seconds)
+        text = (
+            f"{path} grew most: by {format_bytes(more[path])} from {first.seconds:.0f} s to "
+            f"{last.seconds:.0f} s, {format_bytes(round(each))}/s"
+        )
+        if first.step is not None and last.step is not None and last.step > first.step:
+            a_step = more[path] / (last.step - first.step)
+            text += f" or {format_bytes(round(a_step))} a step"
+        return f"{text}, to {format_bytes(last.held[path])}"
+
+
+def _by_container(held: Mapping[str, int]) -> dict[str, int]:
+    """What each container holds with all of its elements."""
+    found: collections.Counter[str] = collections.Counter()
+    for path, amount in held.items():
+        found[path.partition(_ELEMENTS)[0]] += int(amount)
+    return dict(found)

@@ -1,0 +1,104 @@
+"""Who holds a run's memory is looked at now and then, and what grew is told in a sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memfit.measure.record import holder_looks
+from memfit.measure.record.holder_looks import HolderLooks
+from tests.measure.live.outside_walk.children import running
+
+MIB = 2**20
+GROWS = """
+import sys
+
+class Agent:
+    def __init__(self):
+        self.trajectory = []
+
+agent = Agent()
+steady = [bytes(1000) + str(i).encode() for i in range(20_000)]
+print("ready", flush=True)
+for line in sys.stdin:
+    agent.trajectory += [bytes(1000) + str(i).encode() for i in range(20_000)]
+    print("grown", flush=True)
+"""
+
+
+def until(done: Callable[[], bool], looks: HolderLooks, *call: object) -> None:
+    end = time.monotonic() + 100
+    while not done():
+        assert time.monotonic() < end
+        looks.look(*call)  # type: ignore[arg-type]
+        time.sleep(0.05)
+
+
+def test_what_grew_most_between_two_looks_is_told(tmp_path: Path) -> None:
+    looks = HolderLooks()
+    with running(GROWS, tmp_path) as process:
+        assert process.stdin is not None and process.stdout is not None
+        until(lambda: looks.last is not None, looks, 10.0, {process.pid: 100 * MIB, 1: MIB}, 100)
+        assert looks.grown() == ""
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "grown\n"
+        first = looks.first
+        held = {process.pid: 120 * MIB}
+        until(lambda: looks.last is not first, looks, 30.0, held, 20_100)
+    assert first is not None and first.pid == process.pid
+    assert first.held["steady"] == pytest.approx(20_000 * 1040, rel=0.02)
+    text = looks.grown()
+    start = "agent.trajectory grew most: by "
+    assert text.startswith((f"{start}19.", f"{start}20.")), text
+    assert "from 10 s to 30 s" in text and "a step, to" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "amount"),
+    [(1.0, 500 * MIB), (100.0, MIB)],  # too early, too little
+)
+def test_nothing_is_looked_at_without_need(seconds: float, amount: int) -> None:
+    looks = HolderLooks()
+    looks.look(seconds, {1: amount}, None)
+    looks.look(seconds, {}, None)
+    assert looks._running is None
+
+
+def test_nothing_is_looked_at_where_memory_is_scarce(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holder_looks, "available", lambda: 100 * MIB)
+    looks = HolderLooks()
+    looks.look(100.0, {1: 500 * MIB}, None)
+    assert looks._running is None
+
+
+def test_a_look_that_takes_too_long_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "endless.py").write_text("import time\ntime.sleep(1000)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(holder_looks, "_PROGRAM", "endless")
+    looks = HolderLooks()
+    looks.look(10.0, {1: 500 * MIB}, None)
+    running = looks._running
+    assert running is not None
+    looks.look(50.0, {1: 500 * MIB}, None)
+    assert running.poll() is not None and looks._running is None
+    assert looks.grown() == ""
+
+
+def test_where_no_process_may_be_started_nothing_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise BlockingIOError
+
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    looks = HolderLooks()
+    looks.look(10.0, {1: 500 * MIB}, None)
+    assert looks._running is None and not looks._due(20.0, 5000 * MIB)
+    assert looks._due(80.0, 5000 * MIB)
