@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test test-parallel test-alone test-slow test-harm test-pythons demo bench-accuracy bench-explain bench-forecast bench-loops bench-record bench-scale bench-speed \
+.PHONY: help install lint types test test-parallel test-alone test-slow test-harm test-pythons demo bench-accuracy bench-explain bench-forecast bench-live bench-loops bench-record bench-scale bench-speed \
 	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
@@ -103,8 +103,10 @@ bench-explain: install  ## explanations of live processes: sums, names, a thousa
 		$(BIN)/python -m benchmarks.explain $$stage || exit 1; \
 	done
 
-bench-forecast: install  ## forecasts of synthetic runs: told right, and within their intervals
+bench-forecast: install  ## forecasts of synthetic and recorded runs: told right, and within their intervals
 	$(BIN)/python -m benchmarks.forecast
+
+bench-live: bench-forecast  ## what is told of live runs: forecasts and verdicts
 
 bench-loops: install  ## plans of any training loop against measured runs, libraries included (long)
 	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -r benchmarks/loops/libraries.txt
