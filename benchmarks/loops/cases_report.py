@@ -156,4 +156,12 @@ REPORTED: tuple[Loop, ...] = (
         doubled="batch_size --batch-size",
         needs="jax",
     ),
+    _loop(
+        "self-play",
+        "self_play",
+        "",
+        "self-play own-env deque namedtuple",
+        cycles=30,
+        settings="positions=40000 batch_size=512 channels=32",
+    ),
 )
