@@ -62,3 +62,10 @@ def test_a_script_has_its_own_future_and_doc(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_is_run_of_a_package_is_its_main() -> None:
     assert main_spec("json.tool").name == "json.tool"  # type: ignore[union-attr]
     assert main_spec("memfit").name == "memfit.__main__"  # type: ignore[union-attr]
+
+
+def test_where_nothing_watches_a_script_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(builtins, WATCHED, raising=False)
+    variables: dict[str, Any] = {"__name__": "__main__"}
+    exec(main_code(FRAMES, "train.py"), variables)
+    assert variables["Env"].made_by == "<module>"
