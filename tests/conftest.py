@@ -31,6 +31,13 @@ WITH_TORCH = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _no_told_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text is as wide as in a pipe: Textual sets these for the whole process, and leaves them."""
+    for name in ("COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+
+
 class BareModule(pytest.Module):
     """A file of tests where torch is missing."""
 

@@ -167,7 +167,7 @@ def test_growth_names_rows_that_came_and_went() -> None:
     before = tree_ledger([process(part(Layer.HEAP, 100, 1), part(Layer.BLOCKS, 2**21, 2**30))])
     after = tree_ledger([process(part(Layer.HEAP, 700, 1))])
     changes = {g.name: g.bytes for g in grown(before, after, 2.0)}
-    assert changes == {"malloc.1": 600, f"blocks.{2**30:x}": -(2**21)}
+    assert changes == {"malloc.1": 600, "blocks": -(2**21)}  # an address names no block for long
     assert grown(before, after, 2.0)[0].bytes_per_second == 300
 
 

@@ -104,7 +104,7 @@ def test_control_characters_of_an_answer_reach_no_terminal(
     )
     for form in ("terminal", "md"):
         with answering("fuzz", "", good) as pid:
-            assert main(["explain", str(pid), "--format", form, "--no-native"]) == 0
+            assert main(["explain", str(pid), "--format", form, "--no-native", "--all"]) == 0
         out = capsys.readouterr().out
         assert r"agent\x1b]0;title\x07" in out.replace("\\\\", "\\")
         assert "\x1b" not in out and "\x07" not in out
