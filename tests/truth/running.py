@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.truth import kernel
@@ -41,3 +42,24 @@ def running(name: str, *before: str) -> Iterator[subprocess.Popen[bytes]]:
 def tree_pss(pid: int) -> int:
     """The PSS of a process and all below it, as the kernel sums it."""
     return sum(kernel.pss(p) for p in [pid, *kernel.below(pid)])
+
+
+@contextmanager
+def seen_meanwhile(pid: int) -> Iterator[list[int]]:
+    """Sums that the kernel gives for a tree before, again and again during, and after the block."""
+    seen = [tree_pss(pid)]
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.02):
+            with suppress(OSError):  # a process of the tree has just ended
+                seen.append(tree_pss(pid))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        thread.join()
+    seen.append(tree_pss(pid))
