@@ -77,14 +77,21 @@ def _loops(code: CodeType) -> tuple[_Loop, ...]:
         if step.opname == "FOR_ITER":
             head = begins
         elif head >= 0 and step.opname.startswith("STORE_"):
-            named = step.opname in ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
-            variables[head], head = str(step.argval) if named else "", -1
+            variables[head], head = _stored(step), -1
         elif head >= 0 and step.opname not in ("UNPACK_SEQUENCE", "CACHE"):
             head = -1
         if "JUMP_BACKWARD" in step.opname and isinstance(step.argval, int):
             last[step.argval] = max(last.get(step.argval, 0), step.offset)
     found = (_Loop(first=f, last=e, variable=variables.get(f, "")) for f, e in last.items())
     return tuple(sorted(found, key=lambda loop: (loop.first, -loop.last)))
+
+
+def _stored(step: dis.Instruction) -> str:
+    """The variable that an instruction gives a value to; "" where it is an item or an attribute."""
+    if step.opname in ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"):
+        return str(step.argval)
+    both = step.opname.startswith("STORE_FAST_")  # from Python 3.13 on, two at once
+    return str(step.argval[0]) if both else ""
 
 
 def _element(frame: FrameType, variable: str) -> int:
