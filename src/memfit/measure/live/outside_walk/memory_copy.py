@@ -43,7 +43,9 @@ class MemoryCopy:
         # Places for marks, of which there may come to be more.
         self.most_marks = self.mark_places + _MORE_MARKS
         self._most = max(16, min(most_bytes, 8 * 2**30) // _CHUNK)
-        self._copy = np.zeros(self._most * _WORDS, dtype=np.uint64)  # takes memory as it is used
+        self._copy: Words = np.zeros(
+            self._most * _WORDS, dtype=np.uint64
+        )  # takes memory as it is used
         self._again = False
         self._since = time.monotonic()
         self._byte_view = memoryview(self._copy.view(np.uint8))  # type: ignore[arg-type]
@@ -111,7 +113,8 @@ class MemoryCopy:
             (places & (_CHUNK - 1)) >> 3
         )
         if everywhere:
-            return self._copy[index]
+            everything: Words = self._copy[index]
+            return everything
         found[there] = self._copy[index]
         return found
 

@@ -105,8 +105,8 @@ class ObjectWalk:
         if self.copy.age < _OLD or kind.form not in ("list", "dict", "set", "deque"):
             return
         lengths = self.referents.lengths(kind, batch.addresses)
-        long = np.flatnonzero(lengths >= _LONG)
-        long = batch.addresses[long[np.argsort(-lengths[long])[:_MOST_LONG]]]
+        rows = np.flatnonzero(lengths >= _LONG)
+        long = batch.addresses[rows[np.argsort(-lengths[rows])[:_MOST_LONG]]]
         before, now = self.copy.words(long, 6), self.copy.now(long, 6)
         if (before[:, 1:] != now[:, 1:]).any():
             self.copy.forget()
