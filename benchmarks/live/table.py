@@ -31,7 +31,7 @@ slower by | verdict | right | load |
 def write(results: Path, readme: Path) -> None:
     """One table of all programs that have results."""
     rows: list[dict[str, Any]] = []
-    for stage in ("systems", "programs", "large"):
+    for stage in ("systems", "never", "programs", "large"):
         file = results / f"{stage}.json"
         rows += json.loads(file.read_text()) if file.exists() else []
     notes = (

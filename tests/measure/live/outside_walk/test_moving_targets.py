@@ -111,6 +111,30 @@ def test_containers_that_have_moved_since_they_were_copied_are_followed(
     assert rows["names"]["objects"] == pytest.approx(210_000, rel=0.02)
 
 
+BESIDE_ANOTHER = """
+import sys
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+getattr(interpreters, "exec", interpreters.run_string)(
+    interpreters.create(), "its = [bytes(100) + str(i).encode() for i in range(3000)]"
+)
+mine = [bytes(100) + str(i).encode() for i in range(3000)]
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_main_interpreter_is_walked_where_there_are_others(python: str, tmp_path: Path) -> None:
+    with running(BESIDE_ANOTHER, tmp_path, python) as process:
+        answer = walk_outside(process.pid, seconds=60, roles={})
+    rows = {row["holder"]: row["objects"] for row in answer["python"]}
+    assert rows["mine"] == 3001
+    assert "its" not in rows
+
+
 def test_a_walk_ends_in_time_with_what_it_has(tmp_path: Path) -> None:
     script = """
     import sys

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -231,12 +230,17 @@ class Interpreter:
         return False
 
     def _states(self) -> Iterator[int]:
-        """What may be the state of the main interpreter: named twice in a row."""
+        """What may be the state of the main interpreter: named behind the newest, which it may be.
+
+        With other interpreters in the process the newest is one of these.
+        """
         start, size = self._runtime
-        words = self.copy.list_at(start, min(size // 8, 4096))
-        for one, other in pairwise(words):
-            if one == other and one > 2**16 and one % 8 == 0:
-                yield one
+        words = np.array(self.copy.list_at(start, min(size // 8, 4096)), dtype=np.uint64)
+        likely = self.copy.readable(words, 64) & (words > np.uint64(2**16))
+        pairs = likely[:-1] & likely[1:]
+        same = words[:-1] == words[1:]
+        yield from words[1:][pairs & same].tolist()
+        yield from words[1:][pairs & ~same][::-1].tolist()  # the main one comes after the newest
 
     def _threads(self) -> Iterator[int]:
         """The states of all threads."""
