@@ -72,4 +72,5 @@ class LimitGuard:
             signal_all(members, signal.SIGTERM)
             with suppress(Exception):  # without rows, it is asked all the same
                 self.ledger = self._rows(members)
+            self._asked = time.monotonic()  # they can only act on it from now on
             return amount
