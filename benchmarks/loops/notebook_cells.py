@@ -82,7 +82,10 @@ for iteration in range(ITERATIONS):
 
 
 REPORTED = (
-    ("markdown", "# Actor-critic in a notebook\n\nOne long rollout of several envs, then minibatches."),
+    (
+        "markdown",
+        "# Actor-critic in a notebook\n\nOne long rollout of several envs, then minibatches.",
+    ),
     (
         "code",
         """
@@ -156,7 +159,7 @@ def rollout(obs):
         """
 losses = []
 obs, _ = envs.reset(seed=0)
-for update in trange(n_updates):
+for _ in trange(n_updates):
     data, obs = rollout(obs)
     with torch.no_grad():
         future = critic(torch.tensor(obs)).numpy()[:, 0]

@@ -29,7 +29,9 @@ class Cells:
 class Policy(nn.Module):
     def __init__(self, cells: int, width: int) -> None:
         super().__init__()
-        self.trunk = nn.Sequential(nn.Linear(cells, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
+        self.trunk = nn.Sequential(
+            nn.Linear(cells, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()
+        )
         self.logits, self.value = nn.Linear(width, 16), nn.Linear(width, 1)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

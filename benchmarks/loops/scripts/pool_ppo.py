@@ -7,9 +7,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
 from torch.distributions import Categorical
+from torch.nn import functional as F  # noqa: N812
 
 
 @dataclass
@@ -108,7 +108,7 @@ if __name__ == "__main__":
     global_step, start_time = 0, time.time()
     next_obs = torch.Tensor(envs.reset()[0])
     next_done = torch.zeros(args.num_envs)
-    for update in range(1, args.total_timesteps // batch_size + 1):
+    for _ in range(1, args.total_timesteps // batch_size + 1):
         for step in range(args.num_steps):
             global_step += args.num_envs
             obs[step], dones[step] = next_obs, next_done

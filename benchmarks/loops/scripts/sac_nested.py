@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import gymnasium as gym
 import numpy as np
 import torch
-import torch.nn.functional as F
 import tyro
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
 
 
 @dataclass
@@ -103,7 +103,9 @@ class SAC:
         q_loss.backward()
         self.q_opt.step()
         a, logp = self.sample(obs)
-        pi_loss = (alpha * logp - torch.min(*(q(torch.cat([obs, a], -1)) for q in self.critics))).mean()
+        pi_loss = (
+            alpha * logp - torch.min(*(q(torch.cat([obs, a], -1)) for q in self.critics))
+        ).mean()
         self.pi_opt.zero_grad(set_to_none=True)
         pi_loss.backward()
         self.pi_opt.step()
