@@ -285,7 +285,8 @@ def _rows(rows: Sequence[Row]) -> str:
 _FETCHED = """\
 Scripts of CleanRL, fetched and not kept here, in short runs of the envs that are here; nothing was
 tuned on them. They were changed for Gymnasium 1.4 alone: `TransformObservation` is given its space,
-a truncated episode's last observation is what `step` gave, and `ale_py` is imported."""
+a truncated episode's last observation is what `step` gave, `ale_py` is imported and two wrappers
+have their new names."""
 
 
 def _public(scripts: Results) -> str:
