@@ -49,6 +49,17 @@ class Loop(Case):
         return SCRIPTS / self.script
 
     @property
+    def text(self) -> str:
+        """What the program's own file says; a launcher's arguments name its module."""
+        if self.form is not Form.MODULE:
+            return self.path.read_text()
+        package = self.path / "train.py"
+        launched = (
+            SCRIPTS / f"{self.args[self.args.index('-m') + 1]}.py" if "-m" in self.args else ""
+        )
+        return Path(launched or package).read_text()
+
+    @property
     def missing(self) -> list[str]:
         """Libraries that the script imports and that are not here."""
         return [name for name in self.needs if importlib.util.find_spec(name) is None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from benchmarks.loops.case import REPORT, Loop, loop
+from benchmarks.loops.case import REPORT, Form, Loop, loop
 
 _loop = partial(loop, group=REPORT)
 
@@ -61,24 +61,6 @@ REPORTED: tuple[Loop, ...] = (
         "impala processes shared-memory argparse",
         cycles=10,
         settings="num_actors=3 num_buffers=32 unroll_length=80 batch_size=8",
-        doubled="batch_size --batch-size",
-    ),
-    _loop(
-        "priority-qr-dqn",
-        "priority_qr_dqn",
-        "",
-        "qr-dqn vector argparse lazy-replay priorities",
-        cycles=14,
-        settings="memory=65536 batch=256 quantiles=64 features=3000",
-        doubled="batch --batch",
-    ),
-    _loop(
-        "drq-pixels",
-        "drq_pixels",
-        "",
-        "ddpg image argparse lazy-replay fast-forward",
-        cycles=26,
-        settings="capacity=100000 batch_size=48 image_size=64",
         doubled="batch_size --batch-size",
     ),
     _loop(
@@ -163,5 +145,69 @@ REPORTED: tuple[Loop, ...] = (
         "self-play own-env deque namedtuple",
         cycles=30,
         settings="positions=40000 batch_size=512 channels=32",
+    ),
+    _loop(
+        "pool-ppo",
+        "pool_ppo",
+        "",
+        "ppo vector pool dataclass-argparse module-level",
+        cycles=5,
+        settings="num_envs=128 num_steps=64 sweeps=480 minibatch_size=1024",
+        doubled="num_envs --num-envs",
+    ),
+    _loop(
+        "sac-nested",
+        "sac_nested",
+        "",
+        "sac vector tyro nested-dataclass lazy-replay",
+        cycles=2,
+        settings="capacity=60000 batch_size=512 beams=400",
+        needs="torch tyro",
+    ),
+    _loop(
+        "hydra-ppo",
+        "hydra_ppo",
+        "",
+        "ppo vector hydra omegaconf lists",
+        cycles=5,
+        settings="n_envs=24 rollout_length=128 history=96",
+        needs="torch hydra omegaconf",
+    ),
+    _loop(
+        "zoo-parallel-q",
+        "zoo_parallel_q",
+        "",
+        "dqn pettingzoo parallel-env image lazy-replay argparse",
+        cycles=29,
+        settings="memory_size=40000 batch=256 patch=48",
+        doubled="batch --batch",
+        needs="torch pettingzoo",
+    ),
+    _loop(
+        "torchrun-a2c",
+        "torch.distributed.run",
+        "--standalone --nproc-per-node 2 -m ddp_a2c --rollout 48",
+        "a2c own-env torchrun processes argparse",
+        cycles=20,
+        settings="local_num_envs=96 rollout=48 cells=4000",
+        form=Form.MODULE,
+    ),
+    _loop(
+        "notebook-actor-critic",
+        "actor_critic",
+        "",
+        "a2c notebook vector constants lists",
+        cycles=5,
+        settings="n_envs=16 n_steps=200 stack=48 minibatch=800",
+        form=Form.NOTEBOOK,
+    ),
+    _loop(
+        "jax-a2c-loop",
+        "jax_a2c_loop",
+        "",
+        "jax a2c jitted dictionary",
+        cycles=12,
+        settings="N_ENVS=512 UNROLL=48 OBS_DIM=600",
+        needs="jax",
     ),
 )

@@ -7,9 +7,12 @@ in the namespace of one module, as a kernel would, but without a kernel's own li
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+
+_MAGIC = re.compile(r"^[%!].*$", re.MULTILINE)
 
 
 def written(cells: Iterable[tuple[str, str]]) -> str:
@@ -31,9 +34,10 @@ def written(cells: Iterable[tuple[str, str]]) -> str:
 
 
 def code_cells(path: Path) -> list[str]:
-    """The sources of a notebook's code cells."""
+    """The sources of a notebook's code cells, without what only a kernel understands."""
     cells = json.loads(path.read_text())["cells"]
-    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    sources = ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    return [_MAGIC.sub("", source) for source in sources]
 
 
 def run_cells(path: Path) -> None:

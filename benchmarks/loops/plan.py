@@ -24,6 +24,7 @@ def predict(case: Loop, changes: tuple[str, ...] = ()) -> dict[str, Any]:
     for change in changes:
         command += ["--set", change]
     command += case.target
+    load = os.getloadavg()[0]
     paths = os.pathsep.join([str(ROOT / "src"), environment()["PYTHONPATH"]])
     with tempfile.TemporaryDirectory() as cache:
         changed = {"PYTHONPATH": paths, "XDG_CACHE_HOME": cache}
@@ -35,6 +36,7 @@ def predict(case: Loop, changes: tuple[str, ...] = ()) -> dict[str, Any]:
         **{key: (answer or {}).get(key) for key in _KEYS},
         "evidence": evidence(answer or {}),
         "says_no_optimizer": bool(_NO_OPTIMIZER.search(done.stdout + done.stderr)),
+        "load": round(load, 1),
         "seconds": round(done.seconds, 2),
         "exit_code": done.exit_code,
         "own_peak_bytes": done.peak.pss,

@@ -162,11 +162,14 @@ def write(results: Path) -> None:
             plan=Store("plan", results).current(CASES),
             twice=Store("twice", results).current(doubled),
             whatif=Store("whatif", results).current(CASES),
+            public=Store("public", results).load(),
         )
     )
 
 
-def render(*, truth: Results, plan: Results, twice: Results, whatif: Results) -> str:
+def render(
+    *, truth: Results, plan: Results, twice: Results, whatif: Results, public: Results
+) -> str:
     """Return the whole page."""
     rows = [
         Row(
@@ -179,7 +182,8 @@ def render(*, truth: Results, plan: Results, twice: Results, whatif: Results) ->
         for case in CASES
         if truth.get(case.name, {}).get("ok")
     ]
-    parts = [_introduction(rows), _summary(rows), _rows(rows), _left_out(truth, plan, whatif)]
+    left_out = _left_out(truth, plan, whatif)
+    parts = [_introduction(rows), _summary(rows), _rows(rows), _public(public), left_out]
     return "\n".join(parts)
 
 
@@ -195,7 +199,7 @@ def _introduction(rows: Sequence[Row]) -> str:
 Written by `python -m benchmarks.loops table`; do not edit. {len(CASES)} loops over
 {len({case.script for case in CASES})} programs (`cases_tuning.py`, `cases_report.py`,
 `scripts/`), {len(rows)} of them measured. Those of the group *report* were written last, and
-nothing is tuned on them.
+nothing is tuned on them; two whose first plans showed what was to be mended are to tune on now.
 
 The truth is the highest proportional set size (PSS) of the process and its descendants over the
 whole run of the unmodified program, read from outside; for a process without descendants the
@@ -212,15 +216,21 @@ has; in an off-policy loop a cycle is about 1,000 steps. Figures that miss what 
 
 
 def _busy(rows: Sequence[Row]) -> str:
-    """Say so where others computed while times were taken; sizes do not depend on it."""
-    loads = [row.truth["load"] for row in rows if row.truth.get("load") is not None]
+    """Say so where others computed while times were taken; sizes hardly depend on it."""
+    runs = _load(row.truth for row in rows)
+    plans = _load(row.said for row in rows if row.said)
     cores = os.cpu_count() or 1
-    if not loads or percentile(loads, 0.5) <= 1.5 * cores:
+    if max(runs, plans) <= 1.5 * cores:
         return ""
     return f"""
-**Others computed while the runs were measured** (load {percentile(loads, 0.5):.1f} on {cores} cores
-in the median): their sizes are right, their times and what these allow a plan are too long.
+**Others computed while times were taken** (load {runs:.1f} in the median of the runs, {plans:.1f}
+of the plans, on {cores} cores): times of runs, what these allow, and times of plans are too long.
 """
+
+
+def _load(results: Iterable[dict[str, Any]]) -> float:
+    loads = [one["load"] for one in results if one.get("load") is not None]
+    return percentile(loads, 0.5) if loads else 0.0
 
 
 def _summary(rows: Sequence[Row]) -> str:
@@ -270,6 +280,34 @@ def _rows(rows: Sequence[Row]) -> str:
         cells += [f"**{shown}**" if late and shown != "-" else shown, f"{row.allowed:.1f}"]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
+
+
+_FETCHED = """\
+Scripts of CleanRL, fetched and not kept here, in short runs of the envs that are here; nothing was
+tuned on them. They were changed for Gymnasium 1.4 alone: `TransformObservation` is given its space,
+a truncated episode's last observation is what `step` gave, `ale_py` is imported and two wrappers
+have their new names."""
+
+
+def _public(scripts: Results) -> str:
+    """Scripts that others published, which are not kept here: figures alone."""
+    lines = [
+        "## Public scripts",
+        "",
+        _FETCHED,
+        "",
+        "| script | true MiB | plan MiB | err % | slack % | settings in formulas or loops | s |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, one in sorted(scripts.items()):
+        true, peak, upper = one["true"], one["plan"], one["upper"]
+        if not (true and peak):
+            lines.append(f"| {name} | - | **no answer** | - | - | - | - |")
+            continue
+        off, slack = error(peak, true) * 100, error(upper, true) * 100
+        cells = [name, f"{true / MIB:.1f}", f"{peak / MIB:.1f}", f"{off:+.1f}", f"{slack:+.1f}"]
+        lines.append(f"| {' | '.join(cells)} | {len(one['knobs'])} | {one['s']:.1f} |")
+    return "\n".join([*lines, ""]) if scripts else ""
 
 
 def _left_out(truth: Results, plan: Results, whatif: Results) -> str:

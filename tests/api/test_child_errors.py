@@ -55,6 +55,7 @@ def test_a_script_that_trains_nothing() -> None:
         ("KeyError: 'WANDB_API_KEY'", "credentials"),
         ("KeyError: 'HF_TOKEN'", "credentials"),
         ("pyglet.display.xlib.NoSuchDisplayException: no", "a display"),
+        ("pygame.error: x11 not available", "a display"),
         ("ModuleNotFoundError: No module named 'mine'", "a package that is not there"),
         ("socket.gaierror: Name or service not known", "--network"),
         ("ValueError: no", "fix the error above"),

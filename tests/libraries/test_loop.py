@@ -251,12 +251,12 @@ def made_in_a_function():
 class SlowEnv:
     action_space = object()
 
-    def __init__(self) -> None:
-        self.steps = 0
+    def __init__(self, length: int = 50) -> None:
+        self.steps, self.length = 0, length
 
     def real(self) -> tuple[Any, ...]:
         self.steps += 1
-        return np.full(4, self.steps), 1.0, False, False, {}
+        return np.full(4, self.steps), 1.0, False, self.steps % self.length == 0, {}
 
 
 class TestPlayback:
@@ -300,6 +300,30 @@ class TestPlayback:
         for _ in range(300):
             playback.step(network, 2, lambda: playback.step(inner, 1, inner.real))
         assert playback.played == 44
+
+    def test_an_env_whose_episode_has_not_ended_is_stepped_on_until_it_has(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A script may wait for an end that would never be played."""
+        monkeypatch.setattr("memfit.libraries.loop.playback._WORTH_SECONDS", 0.0)
+        env, playback = SlowEnv(length=300), Playback()
+        playback.reset(env, lambda: 0)
+        played = [playback.step(env, 1, env.real) for _ in range(600)]
+        assert env.steps == 300
+        assert sum(result[3] for result in played) == 2, "the real end, and once as it was played"
+        big, playback = SlowEnv(length=300), Playback()
+        monkeypatch.setattr("memfit.libraries.loop.playback._MOST_BYTES", 2**10)
+        playback.reset(big, lambda: 0)
+        played = [playback.step(big, 1, big.real) for _ in range(400)]
+        assert big.steps == 300 and sum(result[3] for result in played) > 2
+
+    def test_many_envs_end_by_themselves(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("memfit.libraries.loop.playback._WORTH_SECONDS", 0.0)
+        env, playback, none = SlowEnv(), Playback(), np.zeros(4, bool)
+        playback.reset(env, lambda: 0)
+        for _ in range(300):
+            playback.step(env, 4, lambda: (0, 0.0, none, none, {}))
+        assert playback.played == 4 * 44
 
     def test_the_env_itself_goes_on_at_the_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("memfit.libraries.loop.playback._WORTH_SECONDS", 0.0)

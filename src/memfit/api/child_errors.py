@@ -25,6 +25,7 @@ _NO_NETWORK = (
     "ConnectionRefusedError",
 )
 _CREDENTIALS = "it needs credentials: give them in its environment, or turn its logging off"
+_DISPLAY = "it needs a display, and a plan has none: leave render_mode out"
 # What a script may need that is not there, by what its traceback says.
 _NEEDS = {
     "FileNotFoundError": (
@@ -35,8 +36,9 @@ _NEEDS = {
         "it needs a display, and a plan has none: leave render_mode out, or set "
         "SDL_VIDEODRIVER=dummy"
     ),
-    "cannot connect to X server": "it needs a display, and a plan has none: leave render_mode out",
-    "NoSuchDisplayException": "it needs a display, and a plan has none: leave render_mode out",
+    "x11 not available": _DISPLAY,
+    "cannot connect to X server": _DISPLAY,
+    "NoSuchDisplayException": _DISPLAY,
     "api_key": _CREDENTIALS,
     "API_KEY": _CREDENTIALS,
     "_TOKEN'": _CREDENTIALS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 # The first steps are only timed: what is recorded of the later ones takes memory. Few transitions
@@ -19,7 +19,8 @@ class Playback:
 
     Only what looks like an env is played back: it has spaces, and its step gives four things or
     more. Of envs in each other that is the outermost; one that is a network only stands around an
-    env. A quick env is stepped on.
+    env. A quick env is stepped on, and one whose episodes end is until it has ended once: a script
+    may wait for that.
     """
 
     def __init__(self) -> None:
@@ -30,6 +31,7 @@ class Playback:
         self._at = self._real = self._bytes = 0
         self._seconds = 0.0
         self._refused = False
+        self._ended = False  # what is played back has the end of an episode
         self._inside = False
 
     def step(self, env: Any, envs: int, step: Callable[[], Any]) -> Any:
@@ -57,7 +59,7 @@ class Playback:
             self._env = env
         if env is not self._env or self._refused:
             return step()
-        if self._real < _REAL_STEPS or self._reset is None or not self._results:
+        if self._real < _REAL_STEPS or self._reset is None or not self._ended:
             return self._record(step)
         self.played += envs
         result = self._results[self._at % len(self._results)]
@@ -87,13 +89,30 @@ class Playback:
         self._real += 1
         if not isinstance(result, tuple) or len(result) < 4:
             self._refused = True
-        elif self._bytes < _MOST_BYTES and self._real > _TIMED_STEPS and self._worth():
-            try:
-                self._results.append(copy.deepcopy(result))
-            except Exception:  # noqa: BLE001 - as above
-                self._refused = True
-            self._bytes += getattr(result[0], "nbytes", 0)
+        elif self._real == _TIMED_STEPS:
+            self._refused = self._seconds / self._real <= _WORTH_SECONDS
+        elif self._real > _TIMED_STEPS:
+            self._keep(result)
         return result
 
-    def _worth(self) -> bool:
-        return self._seconds / self._real > _WORTH_SECONDS
+    def _keep(self, result: tuple[Any, ...]) -> None:
+        """Keep what a step gave; of what is too much, only the end that none has had so far."""
+        full, ends = self._bytes >= _MOST_BYTES, _ends(result)
+        if self._ended and full:
+            return
+        try:
+            if not full:
+                self._results.append(copy.deepcopy(result))
+            elif ends:
+                self._results[-1] = copy.deepcopy(result)
+        except Exception:  # noqa: BLE001 - as above
+            self._refused = True
+        self._ended = self._ended or ends
+        self._bytes += getattr(result[0], "nbytes", 0)
+
+
+def _ends(result: tuple[Any, ...]) -> bool:
+    """Whether an episode has ended; for many envs at once no script waits for that."""
+    flags: Sequence[Any] = result[2:4] if len(result) > 4 else result[2:3]
+    flags = [any(flag.values()) if isinstance(flag, dict) else flag for flag in flags]
+    return any(getattr(flag, "size", 1) != 1 or bool(flag) for flag in flags)

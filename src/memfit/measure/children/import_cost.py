@@ -9,18 +9,18 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from importlib import metadata
+from typing import IO
 
 from memfit.measure.children.user_cache import CachedJson
 from memfit.measure.kernel.proc import tree_memory
 
+# Each line names modules to import; then it is held still until the next line comes.
 _PROGRAM = """
 import os, sys
-for name in sys.argv[2:]:
-    __import__(name)
-os.write(int(sys.argv[1]), b"ready")
-sys.stdin.readline()
-with open(int(sys.argv[1]), "w") as file:
-    file.write(" ".join(sys.modules))
+for line in sys.stdin:
+    for name in line.split():
+        __import__(name)
+    os.write(int(sys.argv[1]), (" ".join(sys.modules) + "\\n").encode())
 """
 
 
@@ -57,9 +57,6 @@ def import_cost(modules: tuple[str, ...], *, timeout: float = 60.0) -> ImportCos
         cost = ImportCost(bytes=int(kept), files=int(files), own=int(own))
         return replace(cost, modules=frozenset(names))
     cost = _measure(modules, timeout)
-    if cost.bytes:
-        with_own = _measure((_OWN, *modules), timeout)
-        cost = replace(cost, own=max(0, with_own.bytes - cost.bytes))
     if key and cost.bytes:
         cache.save({**known, key: [cost.bytes, sorted(cost.modules), cost.own, cost.files]})
     return cost
@@ -69,7 +66,7 @@ def _measure(modules: tuple[str, ...], timeout: float) -> ImportCost:
     ready, say = os.pipe()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, str(say), *modules],
+            [sys.executable, "-c", _PROGRAM, str(say)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -78,21 +75,35 @@ def _measure(modules: tuple[str, ...], timeout: float) -> ImportCost:
         )
     finally:
         os.close(say)
-    assert process.stdin is not None
-    with open(ready, "rb", buffering=0) as told:
-        try:
-            heard, _, _ = select.select([told], [], [], timeout)
-            if not (heard and told.read(5)):
+    try:
+        with open(ready, "rb") as told:
+            loaded = _imported(process, told, modules, timeout)
+            if not loaded:
                 return ImportCost()
             held = tree_memory(process.pid)
-            process.stdin.close()
-            loaded = frozenset(told.read().decode().split(" "))
             files = held.main.files if held.main is not None else 0
-            return ImportCost(bytes=held.alone, files=files, modules=loaded)
-        finally:
-            process.kill()
-            process.wait()
+            cost = ImportCost(bytes=held.alone, files=files, modules=frozenset(loaded))
+            if not _imported(process, told, (_OWN,), timeout):
+                return cost
+            return replace(cost, own=max(0, tree_memory(process.pid).alone - cost.bytes))
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
+
+
+def _imported(
+    process: subprocess.Popen[bytes], told: IO[bytes], modules: tuple[str, ...], timeout: float
+) -> list[str]:
+    """All modules that are there once these are; nothing where they cannot be imported in time."""
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(" ".join(modules).encode() + b"\n")
+        process.stdin.flush()
+    heard, _, _ = select.select([told], [], [], timeout)
+    return told.readline().decode().split() if heard else []
 
 
 def _key(modules: tuple[str, ...]) -> str:
