@@ -1,0 +1,76 @@
+"""MF303: a callback is made and never passed on.
+
+What: a callback of stable-baselines3 is given to a variable that nothing reads.
+
+Why: nothing is evaluated or saved, and nobody is told. Its env is held all the same.
+
+Bad:
+    from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
+
+    checkpoint = CheckpointCallback(10_000, "models")
+    evaluation = EvalCallback(eval_env)
+    model.learn(1_000_000, callback=[checkpoint])
+
+Good:
+    from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
+
+    checkpoint = CheckpointCallback(10_000, "models")
+    evaluation = EvalCallback(eval_env)
+    model.learn(1_000_000, callback=[checkpoint, evaluation])
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from memfit.checks._sb3 import PACKAGES
+from memfit.checks.spot import Spot
+from memfit.model import Severity
+from memfit.syntax import Source, calls, last_name
+
+CODE = "MF303"
+SEVERITY = Severity.WARNING
+CLEAN = (
+    (
+        "from stable_baselines3.common.callbacks import EvalCallback\n"
+        "class Trainer:\n    def build(self):\n        self.evaluation = EvalCallback(env)\n"
+        "    def train(self):\n        self.model.learn(9, callback=self.evaluation)\n"
+    ),
+    "from stable_baselines3.common.callbacks import EvalCallback\nevaluation = EvalCallback(env)\n",
+)
+FOUND = (
+    (
+        "from stable_baselines3.common.callbacks import EvalCallback\n"
+        "class Trainer:\n    def build(self):\n        self.evaluation = EvalCallback(env)\n"
+        "    def train(self):\n        self.model.learn(9)\n"
+    ),
+)
+_NAMES = {
+    *("EvalCallback", "CheckpointCallback", "StopTrainingOnMaxEpisodes", "EveryNTimesteps"),
+    *("ProgressBarCallback", "CallbackList", "MaskableEvalCallback", "LogEveryNTimesteps"),
+}
+
+
+def find_in_source(source: Source) -> Iterator[Spot]:
+    learns = any(last_name(c.func) == "learn" for c in source.nodes(ast.Call))
+    for call in calls(source, PACKAGES, _NAMES) if learns else []:
+        above = source.parent(call)
+        if not isinstance(above, ast.Assign) or len(above.targets) != 1:
+            continue
+        target = above.targets[0]
+        scope = source.scope(call)
+        if isinstance(target, ast.Name):
+            unread = not source.loads_of(scope, target.id)
+        else:
+            unread = isinstance(target, ast.Attribute) and not _read(source, target.attr)
+        if unread:
+            yield Spot(
+                call,
+                f"{source.segment(target)} is made and never passed on",
+                f"callback=[..., {source.segment(target)}] in learn()",
+            )
+
+
+def _read(source: Source, name: str) -> bool:
+    return any(n.attr == name and isinstance(n.ctx, ast.Load) for n in source.nodes(ast.Attribute))

@@ -1,0 +1,75 @@
+"""MF203: the last backward pass keeps its graph.
+
+What: `backward(retain_graph=True)` where no further backward pass of the same step follows.
+
+Why: activations are freed by the backward pass unless they are retained. Then they live as long as
+any variable names the loss or the outputs, which is until the next update has replaced them: two
+graphs are there at once, from the second iteration on.
+
+Bad:
+    for batch in batches:
+        loss = network(batch).mean()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+
+Good:
+    for batch in batches:
+        loss = network(batch).mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from memfit.checks.spot import Spot
+from memfit.model import Severity
+from memfit.syntax import Source, constant, keyword, last_name
+
+CODE = "MF203"
+SEVERITY = Severity.WARNING
+CLEAN = (
+    "for b in bs:\n    one.backward(retain_graph=True)\n    two.backward()\n",
+    "def actor_loss(out):\n    out.backward(retain_graph=True)\n\ndef f():\n    actor_loss(x)\n",
+    "for head in heads:\n    loss_of(head, shared).backward(retain_graph=True)\n",
+)
+_STEPS = ("step", "zero_grad")
+
+
+def find_in_source(source: Source) -> Iterator[Spot]:
+    for call in source.nodes(ast.Call):
+        if (
+            last_name(call.func) != "backward"
+            or constant(source, keyword(call, "retain_graph")) is not True
+        ):
+            continue
+        rest = _rest(source, call)
+        if rest is None:
+            continue
+        if not any(_has(s, "backward", "grad") for s in rest) and any(
+            _has(s, *_STEPS) for s in rest
+        ):
+            yield Spot(
+                call,
+                "the graph is retained, and no backward pass uses it again",
+                "backward() without retain_graph",
+            )
+
+
+def _rest(source: Source, call: ast.Call) -> list[ast.stmt] | None:
+    """The statements after a call in its own block; None where it is a part of another one."""
+    statement = source.parent(call)
+    block = source.parent(statement) if statement is not None else None
+    if not isinstance(statement, ast.Expr) or block is None:
+        return None
+    for name in ("body", "orelse", "finalbody"):
+        body = getattr(block, name, None)
+        if isinstance(body, list) and statement in body:
+            return body[body.index(statement) + 1 :]
+    return None
+
+
+def _has(statement: ast.stmt, *names: str) -> bool:
+    return any(isinstance(n, ast.Call) and last_name(n.func) in names for n in ast.walk(statement))
