@@ -120,6 +120,11 @@ def models(source: Source) -> Iterator[Model]:
             yield Model(source, call)
 
 
+def learns(source: Source) -> bool:
+    """Whether a script trains anything with learn()."""
+    return any(last_name(call.func) == "learn" for call in source.nodes(ast.Call))
+
+
 def made_of(source: Source, node: ast.AST | None, depth: int = _DEPTH) -> Iterator[ast.Call]:
     """The calls that make an env, its wrappers first: through names that are given anew."""
     for one in origins(source, node):

@@ -35,6 +35,7 @@ from memfit.syntax import Source, classes_with_base, in_package, last_name, meth
 
 CODE = "MF511"
 SEVERITY = Severity.WARNING
+_SPACES = ("observation_space", "action_space")  # PettingZoo wants the same object each time
 CLEAN = (
     (
         "import functools\nimport gymnasium as gym\nclass L(gym.Env):\n    @staticmethod\n"
@@ -46,6 +47,8 @@ CLEAN = (
 def find_in_source(source: Source) -> Iterator[Spot]:
     for owner in classes_with_base(source, "Env", "Wrapper", "Module"):
         for name, method in methods(owner).items():
+            if name in _SPACES:
+                continue
             free = {last_name(d) for d in method.decorator_list} & {"staticmethod", "classmethod"}
             for given in method.decorator_list if not free else []:
                 called = given.func if isinstance(given, ast.Call) else given

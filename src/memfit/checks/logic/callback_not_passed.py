@@ -24,10 +24,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from memfit.checks._sb3 import PACKAGES
+from memfit.checks._sb3 import PACKAGES, learns
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, calls, last_name
+from memfit.syntax import Source, calls
 
 CODE = "MF303"
 SEVERITY = Severity.WARNING
@@ -53,8 +53,7 @@ _NAMES = {
 
 
 def find_in_source(source: Source) -> Iterator[Spot]:
-    learns = any(last_name(c.func) == "learn" for c in source.nodes(ast.Call))
-    for call in calls(source, PACKAGES, _NAMES) if learns else []:
+    for call in calls(source, PACKAGES, _NAMES) if learns(source) else []:
         above = source.parent(call)
         if not isinstance(above, ast.Assign) or len(above.targets) != 1:
             continue

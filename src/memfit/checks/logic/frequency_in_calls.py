@@ -49,13 +49,20 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         name, place = _PLACES[last_name(call.func)]
         given = argument(call, name, place)
         steps = number(source, given)
-        if given is not None and steps is not None and steps > 1 and not _divided(source, given):
+        if given is None or steps is None or steps < 2 or _divided(source, given):
+            continue
+        if _digits(steps * envs) >= _digits(steps):  # else it was chosen for its product
             yield Spot(
                 call,
                 f"{name}={steps:,} counts calls: with {envs} envs that is every {steps * envs:,} "
                 "steps",
                 f"{name}=max({steps} // {envs}, 1)",
             )
+
+
+def _digits(value: int) -> int:
+    """How many digits a number has, without the zeros at its end: round ones have few."""
+    return len(str(value).rstrip("0"))
 
 
 def _divided(source: Source, given: ast.expr) -> bool:

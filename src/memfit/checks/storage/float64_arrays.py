@@ -40,7 +40,7 @@ def find_in_source(source: Source) -> Iterator[Spot]:
     for made in made_arrays(source):
         if made.library != "numpy" or made.dtype != "float64":
             continue
-        if not OBSERVATION.search(made.target) or not made.dims:
+        if not OBSERVATION.search(made.target) or "stack" in made.target or not made.dims:
             continue
         owner = source.class_of(made.call)
         kept = owner is not None and BUFFER.search(owner.name) and len(made.dims) > 1

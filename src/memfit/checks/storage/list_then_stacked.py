@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from memfit.checks._arrays import OBSERVATION
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, in_package, in_step_loop, last_name, steps_env
+from memfit.syntax import Source, classes_with_base, in_package, in_step_loop, last_name, steps_env
 
 CODE = "MF115"
 SEVERITY = Severity.INFO
@@ -52,11 +52,15 @@ def find_in_source(source: Source) -> Iterator[Spot]:
     }
     if not grown:
         return
+    wrappers = set(classes_with_base(source, "Env", "Wrapper"))
     for call in source.nodes(ast.Call):
         if not in_package(source, call.func, ("torch", "numpy"), _JOINS) or not call.args:
             continue
         name = _joined(source, call)
         scope = source.scope(call)
+        owner = source.class_of(call)
+        if owner is not None and owner in wrappers:  # a few frames that are skipped
+            continue
         if name and (scope, name) in grown and not any(map(steps_env, _loops(source, call, name))):
             yield Spot(
                 call,

@@ -13,6 +13,7 @@ Bad:
     from stable_baselines3 import PPO
 
     model = PPO("CnnPolicy", env)
+    model.learn(1_000_000)
 
 Good:
     # /// script
@@ -21,13 +22,14 @@ Good:
     from stable_baselines3 import PPO
 
     model = PPO("CnnPolicy", env)
+    model.learn(1_000_000)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memfit.checks._sb3 import models
+from memfit.checks._sb3 import learns, models
 from memfit.checks._versions import pinned_below
 from memfit.checks.spot import Spot
 from memfit.model import Severity
@@ -39,7 +41,8 @@ SEVERITY = Severity.WARNING
 
 def find_in_source(source: Source) -> Iterator[Spot]:
     images = [m for m in models(source) if m.on_policy and m.policy.startswith("Cnn")]
-    images = [m for m in images if m.lacks("rollout_buffer_class")]
+    # Where nothing is learned, the rollout is made and never filled.
+    images = [m for m in images if m.lacks("rollout_buffer_class") and learns(source)]
     pin = pinned_below(source, "stable-baselines3", (2, 7, 1)) if images else ""
     for model in images if pin else []:
         yield Spot(
