@@ -91,6 +91,7 @@ def check_run(
         timeout=timeout,
         network=network,
         quick=True,
+        all_findings=True,
         progress=progress,
     )
     read = None

@@ -11,6 +11,7 @@ from memfit.syntax.loops import (
     steps_env,
     under_with,
 )
+from memfit.syntax.neighbours import family
 from memfit.syntax.source import FUNCTIONS, Source, dotted, last_name
 from memfit.syntax.uses import is_assigned, is_emptied
 from memfit.syntax.values import constant, number, origin, origins
@@ -29,6 +30,7 @@ __all__ = [
     "constant",
     "dotted",
     "enclosing",
+    "family",
     "in_package",
     "in_step_loop",
     "is_assigned",

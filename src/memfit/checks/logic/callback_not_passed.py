@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from memfit.checks._sb3 import PACKAGES, learns
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, calls
+from memfit.syntax import Source, calls, dotted, family, last_name
 
 CODE = "MF303"
 SEVERITY = Severity.WARNING
@@ -53,16 +53,15 @@ _NAMES = {
 
 
 def find_in_source(source: Source) -> Iterator[Spot]:
-    for call in calls(source, PACKAGES, _NAMES) if learns(source) else []:
+    for call in calls(source, PACKAGES, _NAMES):
         above = source.parent(call)
         if not isinstance(above, ast.Assign) or len(above.targets) != 1:
             continue
         target = above.targets[0]
-        scope = source.scope(call)
         if isinstance(target, ast.Name):
-            unread = not source.loads_of(scope, target.id)
+            unread = learns(source) and not source.loads_of(source.scope(call), target.id)
         else:
-            unread = isinstance(target, ast.Attribute) and not _read(source, target.attr)
+            unread = dotted(target).startswith("self.") and _never_passed(source, call, target)
         if unread:
             yield Spot(
                 call,
@@ -71,5 +70,16 @@ def find_in_source(source: Source) -> Iterator[Spot]:
             )
 
 
-def _read(source: Source, name: str) -> bool:
-    return any(n.attr == name and isinstance(n.ctx, ast.Load) for n in source.nodes(ast.Attribute))
+def _never_passed(source: Source, call: ast.Call, target: ast.expr) -> bool:
+    """Whether neither its class, nor those that it is made of, hands it on to a learn()."""
+    owner, name = source.class_of(call), last_name(target)
+    known = family(source, owner) if owner is not None else None
+    if known is None or not any(learns(file) for file, _ in known):
+        return False
+    for file in {source, *(file for file, _ in known)}:
+        for node in file.nodes(ast.Attribute):
+            above = file.parent(node)
+            looked_at = isinstance(above, (ast.Attribute, ast.Compare))
+            if node.attr == name and isinstance(node.ctx, ast.Load) and not looked_at:
+                return False
+    return True

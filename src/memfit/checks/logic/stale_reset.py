@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from memfit.checks._sb3 import models
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, constant, dotted, keyword, last_name, loops_around
+from memfit.syntax import Source, dotted, family, keyword, last_name, loops_around
 
 CODE = "MF307"
 SEVERITY = Severity.WARNING
@@ -44,20 +44,42 @@ CLEAN = (
 
 def find_in_source(source: Source) -> Iterator[Spot]:
     envs = {dotted(m.env) for m in models(source)} - {""}
-    goes_on = [
+    resets = [
         c
         for c in source.nodes(ast.Call)
-        if last_name(c.func) == "learn"
-        and constant(source, keyword(c, "reset_num_timesteps")) is False
+        if last_name(c.func) == "reset" and dotted(c.func).removesuffix(".reset") in envs
     ]
-    for call in source.nodes(ast.Call) if goes_on else []:
-        held = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if last_name(call.func) != "reset" or dotted(held) not in envs:
-            continue
-        around = set(loops_around(source, call))
-        if any(around & set(loops_around(source, learn)) for learn in goes_on):
+    for call in resets:
+        if _before_learning(source, call) or _called_before_learning(source, call):
+            held = dotted(call.func).removesuffix(".reset")
             yield Spot(
                 call,
-                f"{dotted(held)}.reset() leaves the model with its observation from before",
+                f"{held}.reset() leaves the model with its observation from before",
                 "leave it out: the episode goes on",
             )
+
+
+def _before_learning(source: Source, call: ast.Call) -> bool:
+    """Whether a loop around a call goes on learning."""
+    return any(map(_goes_on, loops_around(source, call)))
+
+
+def _called_before_learning(source: Source, reset: ast.Call) -> bool:
+    """Whether its method is called in such a loop of its class, or of those it is made of."""
+    method, owner = source.function(reset), source.class_of(reset)
+    known = family(source, owner) if owner is not None else None
+    return method is not None and any(
+        dotted(c.func) == f"self.{method.name}" and _before_learning(file, c)
+        for file, _ in known or []
+        for c in file.nodes(ast.Call)
+    )
+
+
+def _goes_on(loop: ast.AST) -> bool:
+    """Whether it calls learn(..., reset_num_timesteps=False)."""
+    for c in ast.walk(loop):
+        if isinstance(c, ast.Call) and last_name(c.func) == "learn":
+            given = keyword(c, "reset_num_timesteps")
+            if isinstance(given, ast.Constant) and given.value is False:
+                return True
+    return False

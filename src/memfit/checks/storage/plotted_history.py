@@ -54,13 +54,24 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         for name, attribute in self_attributes(source, owner).items():
             if name not in made or not _HISTORY.search(name) or not attribute.writes:
                 continue
-            readers = {method.name for method, _ in attribute.reads}
+            readers = {method.name for method, _ in attribute.reads} | _others(source, owner, name)
             if readers and all(map(_DRAWS.search, readers)) and _whole(made[name]):
                 yield Spot(
                     made[name].call,
                     f"self.{name} is kept for all, and only {', '.join(sorted(readers))} reads it",
                     f"keep self.{name} for those that are drawn, and only when they are",
                 )
+
+
+def _others(source: Source, owner: ast.ClassDef, name: str) -> set[str]:
+    """The functions outside the class that read an attribute of that name of something."""
+    found = set()
+    for node in source.nodes(ast.Attribute):
+        read = node.attr == name and isinstance(node.ctx, ast.Load)
+        if read and source.class_of(node) is not owner:
+            inside = source.function(node)
+            found.add(inside.name if inside is not None else "the script")
+    return found
 
 
 def _whole(made: Made) -> bool:

@@ -32,10 +32,12 @@ import re
 from collections.abc import Iterator
 
 from memfit.checks._arrays import OBSERVATION
+from memfit.checks._rows import named
 from memfit.checks._sb3 import models
 from memfit.checks.spot import Spot
-from memfit.model import Severity
+from memfit.model import Finding, Ledger, RunSpec, Severity
 from memfit.syntax import Source, in_package, last_name
+from memfit.units import format_bytes
 
 CODE = "MF201"
 SEVERITY = Severity.INFO
@@ -68,6 +70,21 @@ def find_in_source(source: Source) -> Iterator[Spot]:
                     f"{target.id}, which holds every step, goes through the network at once",
                     "minibatches, or pieces with memfit.dropins.accumulate",
                 )
+
+
+def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
+    """An update that is described without minibatches; batch_size of a library is MF004's."""
+    whole = spec.update.minibatch == spec.update.batch and "*" in str(spec.update.batch)
+    held = named(ledger, ["update.activations"])
+    if whole and not spec.buffer and 4 * held >= ledger.peak.bytes:
+        yield Finding(
+            code=CODE,
+            severity=SEVERITY,
+            message=f"one update works on {spec.update.batch} samples at once: {format_bytes(held)}"
+            " are kept for its backward pass",
+            where="update",
+            bytes=held,
+        )
 
 
 def _all_steps(source: Source, value: ast.expr) -> bool:

@@ -31,11 +31,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from memfit.checks._rows import named, without
 from memfit.checks.spot import Spot
-from memfit.model import Severity
+from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
 from memfit.syntax import Source, in_step_loop, last_name, under_with
+from memfit.units import format_bytes
 
 CODE = "MF202"
+ROW = "rollout.graph"
 SEVERITY = Severity.WARNING
 CLEAN = (
     (
@@ -67,6 +70,27 @@ def find_in_source(source: Source) -> Iterator[Spot]:
                 f"{kept.value.id} keeps the graph of every step, and is only used after detach()",
                 "with torch.no_grad(): around acting",
             )
+
+
+def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
+    held = named(ledger, [ROW])
+    if spec.update.records_gradients and held:
+        yield Finding(
+            code=CODE,
+            severity=SEVERITY,
+            message=f"the rollout records gradients: {format_bytes(held)} of graph that are kept "
+            "beside it",
+            where="rollout",
+            bytes=held,
+        )
+
+
+def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
+    yield Fix(
+        change="with torch.no_grad(): around acting, and no graph that outlives its update",
+        ledger=without(ledger, ROW, "rollout.last_graph"),
+        safe=True,
+    )
 
 
 def _computes(value: ast.expr) -> bool:

@@ -24,11 +24,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from memfit.checks._rows import named, without
 from memfit.checks.spot import Spot
-from memfit.model import Severity
+from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
 from memfit.syntax import Source, constant, keyword, last_name
+from memfit.units import format_bytes
 
 CODE = "MF203"
+ROW = "rollout.last_graph"
 SEVERITY = Severity.WARNING
 CLEAN = (
     "for b in bs:\n    one.backward(retain_graph=True)\n    two.backward()\n",
@@ -56,6 +59,26 @@ def find_in_source(source: Source) -> Iterator[Spot]:
                 "the graph is retained, and no backward pass uses it again",
                 "backward() without retain_graph",
             )
+
+
+def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
+    held = named(ledger, [ROW])
+    if spec.update.keeps_last_graph and held:
+        yield Finding(
+            code=CODE,
+            severity=SEVERITY,
+            message=f"the last graph, {format_bytes(held)}, is alive while the next rollout runs",
+            where="update",
+            bytes=held,
+        )
+
+
+def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
+    yield Fix(
+        change="backward() without retain_graph, and no name of the loss after the update",
+        ledger=without(ledger, ROW),
+        safe=True,
+    )
 
 
 def _rest(source: Source, call: ast.Call) -> list[ast.stmt] | None:
