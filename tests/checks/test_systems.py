@@ -1,4 +1,4 @@
-"""The reference systems: every waste that they are described with is found, and none made to fit."""
+"""The reference systems: each waste that they are described with is found, and none made to fit."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def test_what_is_made_to_fit_has_no_findings(system: str) -> None:
     assert files and check(files).findings == ()
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_the_drones_spec_says_the_same_as_its_text() -> None:
     described = check_run(str(SPECS / "drone.toml"), limit=8 * GIB)
