@@ -23,9 +23,10 @@ Good:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from memfit.checks._arrays import BUFFER, made_arrays
+from memfit.checks._arrays import made_arrays
 from memfit.checks.spot import Spot
 from memfit.model import Severity
 from memfit.syntax import Source, argument, constant
@@ -33,7 +34,17 @@ from memfit.syntax import Source, argument, constant
 CODE = "MF109"
 SEVERITY = Severity.INFO
 _LARGE = 10_000_000  # elements
-CLEAN = ("import numpy as np\nweights = np.ones((capacity, 4))\n",)
+# What fills slowly: a rollout is written whole in each iteration anyway.
+_SLOW = re.compile(r"replay|memory", re.IGNORECASE)
+_CAPACITY = re.compile(r"capacity|size|length|maxlen", re.IGNORECASE)
+_FLAGS = re.compile(r"mask|done|active|avail|pad", re.IGNORECASE)
+CLEAN = (
+    (
+        "import numpy as np\nclass RolloutBuffer:\n    def __init__(self, size):\n"
+        "        self.masks = np.ones((size, 8, 1))\n"
+    ),
+    "import numpy as np\nweights = np.ones((capacity, 4))\n",
+)
 
 
 def find_in_source(source: Source) -> Iterator[Spot]:
@@ -46,8 +57,9 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         ):
             continue
         owner = source.class_of(made.call)
-        kept = owner is not None and BUFFER.search(owner.name) and len(made.dims) > 1
-        if kept or (made.count or 0) >= _LARGE:
+        kept = owner is not None and _SLOW.search(owner.name) and made.mentions(_CAPACITY)
+        wide = len(made.dims) > 1 and not _FLAGS.search(made.target)
+        if made.library == "numpy" and ((kept and wide) or (made.count or 0) >= _LARGE):
             yield Spot(
                 made.call,
                 f"{made.target or 'the array'} is written whole when it is made, so that all of it "
