@@ -31,10 +31,17 @@ from collections.abc import Iterator
 from memfit.checks._arrays import OBSERVATION, Made, made_arrays
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source
+from memfit.syntax import Source, number
 
 CODE = "MF103"
 SEVERITY = Severity.INFO
+CLEAN = (
+    (
+        "import numpy as np\nclass Net:\n    def __init__(self):\n"
+        "        state = np.zeros(shape=(1,) + shape)\n"
+        "        next_state = np.zeros(shape=(1,) + shape)\n"
+    ),
+)
 _NEXT = ("next_", "new_", "_next", "_new", "2", "_")
 
 
@@ -43,7 +50,9 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         made = {m.target: m for m in made_arrays(source, owner) if m.target}
         for name, second in made.items():
             first = _first(name, made)
-            if first is not None and _shape(first) == _shape(second):
+            if first is None or _shape(first) != _shape(second):
+                continue
+            if len(second.dims) > 1 and number(source, second.dims[0]) != 1:  # one is no buffer
                 yield Spot(
                     second.call,
                     f"{name} repeats {first.target}, moved by one step",

@@ -40,9 +40,14 @@ from memfit.syntax import Source, argument, calls, constant
 CODE = "MF205"
 SEVERITY = Severity.WARNING
 CLEAN = (
+    (
+        "import jax\ndef f(s, _):\n    m = t.info\n    m = jax.tree.map(lambda x: x.mean(), m)\n"
+        "    return s, m\njax.lax.scan(f, s, None, num_updates)\n"
+    ),
     "import jax\ndef f(s, _):\n    return s, None\njax.lax.scan(f, s, None, num_updates)\n",
     "import jax\ndef f(s, _):\n    return s, t\njax.lax.scan(f, s, None, num_steps)\n",
 )
+_REDUCE = {"mean", "sum", "max", "min", "std", "nanmean", "nansum"}
 _UPDATES = re.compile(r"num_?updates|n_updates|num_iterations", re.IGNORECASE)
 
 
@@ -71,14 +76,12 @@ def _returned(source: Source, function: ast.FunctionDef) -> Iterator[str]:
         if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
             second = node.value.elts[1]
             if isinstance(second, ast.Name) and constant(source, second) is None:
-                found = source.bindings(second)
-                reduced = [b for b in found if b.value is not None and _is_small(b.value)]
-                yield "" if len(reduced) == len(found) else second.id
+                # What it was given last: a mean often takes the place of the whole.
+                last = source.bindings(second)[-1].value if source.bindings(second) else None
+                yield "" if last is None or _is_small(last) else second.id
 
 
 def _is_small(value: ast.expr) -> bool:
     """Whether it was reduced already: a mean, a sum, or a mapping of such."""
     names = {n.attr for n in ast.walk(value) if isinstance(n, ast.Attribute)}
-    return bool(names & {"mean", "sum", "max", "tree_map", "map"}) or isinstance(
-        value, ast.Constant
-    )
+    return bool(names & _REDUCE) or isinstance(value, ast.Constant)
