@@ -52,9 +52,7 @@ CLEAN = (
 def find_in_source(source: Source) -> Iterator[Spot]:
     for call, name in _unread_options(source):
         yield Spot(call, f"nothing reads the option {name}", "leave it out, or use it")
-    runs = any(
-        last_name(c.func) in ("learn", "backward") for c in source.nodes(ast.Call)
-    ) and not _exports(source)
+    runs = any(_trains(source, c) for c in source.nodes(ast.Call)) and not _exports(source)
     for name in source.names_in(source.tree) if runs else []:
         bindings = source.bindings_in(source.tree, name)
         value = bindings[0].value
@@ -73,8 +71,11 @@ def _unread_options(source: Source) -> Iterator[tuple[ast.Call, str]]:
     read = {a.attr for a in attributes if isinstance(a, ast.Attribute)}
     if not all(isinstance(a, ast.Attribute) for a in attributes) or not read:
         return  # it is handed on as a whole
-    for call in source.nodes(ast.Call):
-        if last_name(call.func) == "add_argument" and call.args:
+    options = [c for c in source.nodes(ast.Call) if last_name(c.func) == "add_argument"]
+    if 2 * len(read) < len(options):  # most of them are read in other files
+        return
+    for call in options:
+        if call.args:
             words = [str(constant(source, a) or "") for a in call.args]
             long = next((w for w in words if w.startswith("--")), words[0])
             name = str(
@@ -102,6 +103,11 @@ def _parsed(source: Source) -> str | None:
         for n in source.nodes(ast.Return)
     )
     return made[0] if len(made) == 1 and not returned and not given else None
+
+
+def _trains(source: Source, call: ast.Call) -> bool:
+    """Whether a call trains as the file is run: other files import nothing of such a script."""
+    return last_name(call.func) in ("learn", "backward") and source.scope(call) is source.tree
 
 
 def _exports(source: Source) -> bool:

@@ -25,12 +25,13 @@ from collections.abc import Iterator
 
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, last_name, loops_around
+from memfit.syntax import Source, dotted, last_name, loops_around
 
 CODE = "MF114"
 SEVERITY = Severity.WARNING
 FOUND = ("for b in bs:\n    loss = f(b)\n    loss.backward()\n    total += loss\n",)
 CLEAN = (
+    "for b in bs:\n    part = f(b)\n    loss = g(b)\n    part.backward()\n    loss += part\n",
     (
         "for b in bs:\n    loss = f(b)\n    losses.append(loss)\n"
         "total = sum(losses)\ntotal.backward()\n"
@@ -56,7 +57,18 @@ def find_in_source(source: Source) -> Iterator[Spot]:
             continue
         if len(source.bindings_in(scope, name.id)) > 1:  # loss = loss.item()
             continue
+        if isinstance(node, ast.AugAssign) and _begun_anew(source, node):
+            continue
         yield Spot(node, f"{name.id} is kept with its graph", f"{name.id}.item()")
+
+
+def _begun_anew(source: Source, node: ast.AugAssign) -> bool:
+    """Whether what is added to is made in the same loop: it is a part of one loss."""
+    loop = next(iter(loops_around(source, node)), None)
+    name = dotted(node.target)
+    return loop is None or any(
+        isinstance(n, ast.Assign) and name in map(dotted, n.targets) for n in ast.walk(loop)
+    )
 
 
 def _kept(source: Source) -> Iterator[tuple[ast.AST, ast.Name]]:

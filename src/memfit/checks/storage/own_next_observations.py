@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from memfit.checks._arrays import OBSERVATION, Made, made_arrays
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, number
+from memfit.syntax import Source, enclosing, number
 
 CODE = "MF103"
 SEVERITY = Severity.INFO
@@ -47,7 +47,7 @@ _NEXT = ("next_", "new_", "_next", "_new", "2", "_")
 
 def find_in_source(source: Source) -> Iterator[Spot]:
     for owner in source.nodes(ast.ClassDef):
-        made = {m.target: m for m in made_arrays(source, owner) if m.target}
+        made = {m.target: m for m in made_arrays(source, owner) if _kept(source, m)}
         for name, second in made.items():
             first = _first(name, made)
             if first is None or _shape(first) != _shape(second):
@@ -69,6 +69,13 @@ def _first(name: str, made: dict[str, Made]) -> Made | None:
         if name.endswith(mark) and OBSERVATION.search(name.removesuffix(mark)):
             return made.get(name.removesuffix(mark))
     return None
+
+
+def _kept(source: Source, made: Made) -> bool:
+    """Whether it is given to `self.name`, and not to a variable of a method."""
+    stored = enclosing(source, made.call)
+    target = stored.targets[0] if isinstance(stored, ast.Assign) else None
+    return isinstance(target, ast.Attribute) and bool(made.target)
 
 
 def _shape(made: Made) -> list[str]:

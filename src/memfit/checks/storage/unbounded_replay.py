@@ -31,14 +31,14 @@ from collections.abc import Iterator
 
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Arguments, Source, dotted, in_package, is_emptied, last_name
+from memfit.syntax import Arguments, Source, dotted, in_package, is_emptied, last_name, methods
 
 CODE = "MF116"
 SEVERITY = Severity.WARNING
 FOUND = (
     (
         "import random\nfrom collections import deque\n"
-        "class Memory:\n    def __init__(self):\n        self.items = deque()\n"
+        "class Agent:\n    def act(self, s):\n        return 0\n    def __init__(self):\n        self.items = deque()\n"
         "    def push(self, x):\n        self.items.append(x)\n"
         "    def sample(self, n):\n        return random.sample(self.items, n)\n"
     ),
@@ -67,9 +67,17 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         made = [n for n in source.nodes(ast.Assign) if name in map(dotted, n.targets)]
         if len(made) != 1 or not _without_end(made[0].value):
             continue
-        around = source.class_of(made[0]) or source.tree
+        owner = source.class_of(made[0])
+        if owner is not None and not _acts(owner):  # how long a container lives is not known
+            continue
+        around = owner or source.tree
         if _grows(source, around, name) and not is_emptied(around, name):
             yield Spot(made[0], f"{name} grows with every step", "collections.deque(maxlen=...)")
+
+
+def _acts(owner: ast.ClassDef) -> bool:
+    """Whether a class is an agent: it lives as long as the training."""
+    return any(word in name for name in methods(owner) for word in ("act", "choose", "predict"))
 
 
 def _without_end(value: ast.expr) -> bool:
