@@ -40,7 +40,9 @@ _ROLLOUT = re.compile(r"rollout", re.IGNORECASE)
 
 
 def find_in_source(source: Source) -> Iterator[Spot]:
-    samples = any(last_name(c.func) == "sample" for c in source.nodes(ast.Call))
+    # A rollout's memory is taken whole; one that is sampled is told how many.
+    sampled = [c for c in source.nodes(ast.Call) if last_name(c.func) == "sample"]
+    samples = any(c.args or c.keywords for c in sampled)
     for call in source.nodes(ast.Call) if samples else []:
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in _PUTS:
             continue

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from memfit.checks._arrays import OBSERVATION, Made, made_arrays
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, enclosing, number
+from memfit.syntax import Source, enclosing, last_name, number
 
 CODE = "MF103"
 SEVERITY = Severity.INFO
@@ -52,7 +52,7 @@ def find_in_source(source: Source) -> Iterator[Spot]:
             first = _first(name, made)
             if first is None or _shape(first) != _shape(second):
                 continue
-            if len(second.dims) > 1 and number(source, second.dims[0]) != 1:  # one is no buffer
+            if len(second.dims) > 1 and not _is_small(source, second.dims[0]):
                 yield Spot(
                     second.call,
                     f"{name} repeats {first.target}, moved by one step",
@@ -69,6 +69,11 @@ def _first(name: str, made: dict[str, Made]) -> Made | None:
         if name.endswith(mark) and OBSERVATION.search(name.removesuffix(mark)):
             return made.get(name.removesuffix(mark))
     return None
+
+
+def _is_small(source: Source, rows: ast.expr) -> bool:
+    """Whether it is one row or a minibatch, and no buffer."""
+    return number(source, rows) == 1 or "batch" in last_name(rows)
 
 
 def _kept(source: Source, made: Made) -> bool:

@@ -38,7 +38,8 @@ SEVERITY = Severity.WARNING
 FOUND = (
     (
         "import random\nfrom collections import deque\n"
-        "class Agent:\n    def act(self, s):\n        return 0\n    def __init__(self):\n        self.items = deque()\n"
+        "class Agent:\n    def act(self, s):\n        return 0\n"
+        "    def __init__(self):\n        self.items = deque()\n"
         "    def push(self, x):\n        self.items.append(x)\n"
         "    def sample(self, n):\n        return random.sample(self.items, n)\n"
     ),
