@@ -32,7 +32,9 @@ from memfit.syntax import Source, last_name
 
 CODE = "MF102"
 SEVERITY = Severity.WARNING
-_LENGTH = re.compile(r"steps|capacity|buffer_size|max_size|mem_size|horizon", re.IGNORECASE)
+_LENGTH = re.compile(
+    r"(n|num|rollout|max)_?steps|capacity|buffer_size|max_size|mem_size|horizon", re.IGNORECASE
+)
 CLEAN = ("import numpy as np\nstate = np.zeros(4)\n", "import numpy as np\nw = np.zeros((n, 3))\n")
 
 

@@ -10,19 +10,24 @@ over pieces (`memfit.dropins.accumulate`) are those of the whole batch.
 Bad:
     import torch
 
-    def update():
-        batch = torch.stack(states).flatten(0, 1)
-        loss = loss_of(network(batch), advantages)
-        loss.backward()
+    def train():
+        states = []
+        for step in range(100):
+            states.append(state)
+            state, reward = env.step(act(state))
+        batch = torch.stack(states)
+        loss_of(network(batch)).backward()
 
 Good:
     import torch
 
-    def update():
-        batch = torch.stack(states).flatten(0, 1)
-        for chosen in torch.randperm(len(batch)).split(256):
-            loss = loss_of(network(batch[chosen]), advantages[chosen])
-            loss.backward()
+    def train():
+        states = torch.empty(100, *shape)
+        for step in range(100):
+            states[step] = state
+            state, reward = env.step(act(state))
+        for chosen in torch.randperm(100).split(10):
+            loss_of(network(states[chosen])).backward()
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ from memfit.checks._rows import named
 from memfit.checks._sb3 import models
 from memfit.checks.spot import Spot
 from memfit.model import Finding, Ledger, RunSpec, Severity
-from memfit.syntax import Source, in_package, last_name
+from memfit.syntax import Source, dotted, in_package, in_step_loop, last_name
 from memfit.units import format_bytes
 
 CODE = "MF201"
@@ -88,11 +93,17 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
 
 
 def _all_steps(source: Source, value: ast.expr) -> bool:
+    """Whether it joins a list to which a rollout of the same function has added every step."""
     for n in ast.walk(value):
         if isinstance(n, ast.Call) and in_package(source, n.func, ("torch",), _STACKS) and n.args:
             first = n.args[0]
             if isinstance(first, ast.Name) and OBSERVATION.search(first.id):
-                return first.id.rstrip("_").endswith("s")  # a list of them
+                return any(
+                    dotted(c.func) == f"{first.id}.append"
+                    and source.scope(c) is source.scope(first)
+                    and in_step_loop(source, c)
+                    for c in source.nodes(ast.Call)
+                )
     return False
 
 
