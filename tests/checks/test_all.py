@@ -66,7 +66,7 @@ def test_its_examples_are_python_and_differ(check: ModuleType) -> None:
 @each
 def test_it_stays_small(check: ModuleType) -> None:
     assert check.__file__ is not None
-    assert len(Path(check.__file__).read_text(encoding="utf-8").splitlines()) <= 120
+    assert len(Path(check.__file__).read_text(encoding="utf-8").splitlines()) <= 130
 
 
 @each

@@ -34,6 +34,7 @@ CODE = "MF203"
 ROW = "rollout.last_graph"
 SEVERITY = Severity.WARNING
 CLEAN = (
+    "if c:\n    a.backward(retain_graph=True)\n    one.step()\nb.backward()\ntwo.step()\n",
     "for b in bs:\n    one.backward(retain_graph=True)\n    two.backward()\n",
     "def actor_loss(out):\n    out.backward(retain_graph=True)\n\ndef f():\n    actor_loss(x)\n",
     "for head in heads:\n    loss_of(head, shared).backward(retain_graph=True)\n",
@@ -49,11 +50,9 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         ):
             continue
         rest = _rest(source, call)
-        if rest is None:
+        if rest is None or _used_again(source, call):
             continue
-        if not any(_has(s, "backward", "grad") for s in rest) and any(
-            _has(s, *_STEPS) for s in rest
-        ):
+        if any(_has(s, *_STEPS) for s in rest):
             yield Spot(
                 call,
                 "the graph is retained, and no backward pass uses it again",
@@ -92,6 +91,17 @@ def _rest(source: Source, call: ast.Call) -> list[ast.stmt] | None:
         if isinstance(body, list) and statement in body:
             return body[body.index(statement) + 1 :]
     return None
+
+
+def _used_again(source: Source, call: ast.Call) -> bool:
+    """Whether a later backward pass of the same function may go through the graph."""
+    inside = source.function(call) or source.tree
+    return any(
+        isinstance(n, ast.Call)
+        and last_name(n.func) in ("backward", "grad")
+        and n.lineno > call.lineno
+        for n in ast.walk(inside)
+    )
 
 
 def _has(statement: ast.stmt, *names: str) -> bool:
