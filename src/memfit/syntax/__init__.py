@@ -6,6 +6,7 @@ from memfit.syntax.classes import Method, SelfAttribute, classes_with_base, meth
 from memfit.syntax.loops import (
     enclosing,
     in_step_loop,
+    is_env_step,
     loops_around,
     statements_of,
     steps_env,
@@ -35,6 +36,7 @@ __all__ = [
     "in_step_loop",
     "is_assigned",
     "is_emptied",
+    "is_env_step",
     "keyword",
     "last_name",
     "loops_around",

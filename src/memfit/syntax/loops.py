@@ -28,10 +28,11 @@ def in_step_loop(source: Source, node: ast.AST) -> bool:
 
 def steps_env(node: ast.AST) -> bool:
     """Whether an env is stepped in it: `env.step(action)`, also `self.envs.step(...)`."""
-    return any(_is_env_step(n) for n in ast.walk(node))
+    return any(is_env_step(n) for n in ast.walk(node))
 
 
-def _is_env_step(node: ast.AST) -> bool:
+def is_env_step(node: ast.AST) -> bool:
+    """Whether this is the call that steps an env."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)

@@ -20,6 +20,7 @@ Good:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from memfit.checks._arrays import OBSERVATION
@@ -37,5 +38,14 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         name = last_name(call.args[0]) if call.args else ""
         function = source.function(call)
         steps = function is not None and function.name == "step" and source.class_of(function)
-        if OBSERVATION.search(name) and (steps or in_step_loop(source, call)):
+        often = steps or in_step_loop(source, call)
+        if OBSERVATION.search(name) and often and not _has_keys(source, name):
             yield Spot(call, f"{name} is deep-copied at every step", f"{name}.copy()")
+
+
+def _has_keys(source: Source, name: str) -> bool:
+    """Whether it is a mapping of arrays: a copy() of that copies no array."""
+    return any(
+        last_name(n.value) == name and not isinstance(n.slice, ast.Slice)
+        for n in source.nodes(ast.Subscript)
+    )

@@ -33,7 +33,15 @@ from collections.abc import Iterator
 from memfit.checks._arrays import OBSERVATION
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, classes_with_base, in_package, in_step_loop, last_name, steps_env
+from memfit.syntax import (
+    Source,
+    classes_with_base,
+    in_package,
+    is_env_step,
+    last_name,
+    loops_around,
+    steps_env,
+)
 
 CODE = "MF115"
 SEVERITY = Severity.INFO
@@ -48,7 +56,7 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         if isinstance(c.func, ast.Attribute)
         and c.func.attr == "append"
         and isinstance(c.func.value, ast.Name)
-        and in_step_loop(source, c)
+        and _by_step(source, c)
     }
     if not grown:
         return
@@ -68,6 +76,14 @@ def find_in_source(source: Source) -> Iterator[Spot]:
                 f"{'tensor' if source.qualified(call.func).startswith('torch') else 'array'}",
                 f"make {name} once, and write each step into it",
             )
+
+
+def _by_step(source: Source, call: ast.Call) -> bool:
+    """Whether it is added in the very loop that steps an env, and not in one around that."""
+    loop = next(iter(loops_around(source, call)), None)
+    return loop is not None and any(
+        is_env_step(n) and next(iter(loops_around(source, n)), None) is loop for n in ast.walk(loop)
+    )
 
 
 def _joined(source: Source, call: ast.Call) -> str:

@@ -94,9 +94,11 @@ def _rest(source: Source, call: ast.Call) -> list[ast.stmt] | None:
 
 
 def _used_again(source: Source, call: ast.Call) -> bool:
-    """Whether a later backward pass of the same function may go through the graph."""
+    """Whether a later backward pass may go through the graph: here, or by what is returned."""
     inside = source.function(call) or source.tree
-    return any(
+    given = [n.value for n in ast.walk(inside) if isinstance(n, ast.Return)]
+    parts = [p for v in given for p in (v.elts if isinstance(v, ast.Tuple) else [v])]
+    return any(isinstance(p, ast.Name) for p in parts) or any(
         isinstance(n, ast.Call)
         and last_name(n.func) in ("backward", "grad")
         and n.lineno > call.lineno
