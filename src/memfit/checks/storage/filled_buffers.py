@@ -36,7 +36,7 @@ SEVERITY = Severity.INFO
 _LARGE = 10_000_000  # elements
 # What fills slowly: a rollout is written whole in each iteration anyway.
 _SLOW = re.compile(r"replay|memory", re.IGNORECASE)
-_CAPACITY = re.compile(r"capacity|size|length|maxlen", re.IGNORECASE)
+_CAPACITY = re.compile(r"capacity|(buffer|max|mem|memory)_size|maxlen", re.IGNORECASE)
 _FLAGS = re.compile(r"mask|done|active|avail|pad", re.IGNORECASE)
 CLEAN = (
     (
