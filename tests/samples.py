@@ -184,6 +184,7 @@ def dqn_plan() -> Plan:
                 code="optimize-memory",
                 change="optimize_memory_usage=True",
                 saves_bytes=6 * GIB,
+                safe=True,
                 verified=True,
             ),
         ),

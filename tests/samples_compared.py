@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from memfit.model import (
+    Advice,
     Changed,
+    Checked,
     Compared,
     Comparison,
     Demo,
+    Finding,
     Line,
     Outcome,
     Point,
+    Severity,
     Sweep,
     SystemDemo,
     SystemRun,
@@ -142,4 +146,46 @@ def system_demo() -> SystemDemo:
         ),
         lines={"as described": (LINE, LINE), "made to fit": (None, None)},
         seconds=33.0,
+    )
+
+
+def checked() -> Checked:
+    """Findings of two scripts and of a run."""
+    return Checked(
+        targets=("scripts",),
+        findings=(
+            Finding(
+                code="MF000",
+                severity=Severity.ERROR,
+                message="this is no Python: '(' was never closed",
+                where="scripts/bad, old.py:3:7",
+                path="scripts/bad, old.py",
+                line=3,
+                column=7,
+                fix="correct the line, or leave the file out with exclude",
+            ),
+            Finding(
+                code="MF203",
+                severity=Severity.WARNING,
+                message="the graph is retained, and no backward pass uses it again",
+                where="scripts/train.py:12:5",
+                path="scripts/train.py",
+                line=12,
+                column=5,
+                fix="backward() without retain_graph",
+            ),
+            Finding(
+                code="MF008",
+                severity=Severity.INFO,
+                message="batch_size 64 does not divide the rollout, 100% sure\nof it",
+                where="model.batch_size",
+                bytes=4096,
+            ),
+        ),
+        files=2,
+        ignored=1,
+        advice=(Advice(code="MF011", saves_bytes=3 * MIB, change="a buffer", safe=True),),
+        notes=("a remark",),
+        titles={"MF203": "the last backward pass keeps its graph."},
+        seconds=0.25,
     )

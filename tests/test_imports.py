@@ -27,7 +27,8 @@ ALLOWED = {
     "libraries": BASE | {"formulas"},
     "measure": BASE | {"inside"},  # the words in which holders are told
     "dropins": BASE,
-    "checks": BASE | {"formulas"},
+    "checks": BASE | {"formulas", "syntax"},
+    "syntax": set[str](),
     "analyses": BASE | {"formulas", "checks"},
     "render": BASE,
     "cli": BASE | {"api", "render"},

@@ -1,70 +1,62 @@
-"""The page of all checks, docs/checks.md, made of their docstrings."""
+"""The pages of all checks, docs/checks.md and docs/checks/, made of their docstrings."""
 
 from __future__ import annotations
 
-import inspect
-import textwrap
-from dataclasses import dataclass
-from types import ModuleType
-
-from memfit.checks import all_checks
+from memfit.checks import FAMILIES, all_checks
+from memfit.checks.page import Page, page
 
 _INTRODUCTION = """\
 # Checks
 
-What `memfit plan` looks for in a run. Findings have a code and a severity (info, warning, error);
-savings are two ledgers subtracted, so `memfit plan` shows them in bytes for the run at hand. What
-is about less than 1 % of the peak, or less than 8 MiB (two runs of the same small script differ by
-that), is shown with `--all-findings` alone.
+What `memfit check` looks for in scripts, and `memfit plan` and `memfit check --run` in a run.
+Findings have a code and a severity (info, warning, error). Codes from 001 to 012 are older than
+families: storage has 1xx, updates 2xx, logic 3xx, processes 4xx, environments 5xx. *text* checks
+read a script without running it; *run* checks look at a planned run, whose savings are two ledgers
+subtracted. What is about less than 1 % of the peak of a run, or less than 8 MiB (two runs of the
+same small script differ by that), is shown by `memfit plan --all-findings` alone.
 
-This page is made of the checks' own docstrings: `pytest tests/checks --renew` writes it anew.
+`memfit check --explain MF203` shows one page. A comment `# memfit: ignore[MF203]` on a line keeps
+it quiet there. Settings stand in pyproject.toml:
+
+```toml
+[tool.memfit]
+select = ["MF1", "MF2"]     # codes or their beginnings; all that are on if there is none
+ignore = ["MF115"]
+exclude = ["old/*"]         # files of directories
+fail-on = "warning"         # exit code 5 from there on: info, warning, error or never
+```
+
+These pages are made of the checks' own docstrings: `pytest tests/checks --renew` writes them anew.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """What a check's docstring says, taken apart."""
-
-    code: str
-    title: str
-    what: str
-    why: str
-    bad: str
-    good: str
-
-
-def page(check: ModuleType) -> Page:
-    """Read a check's docstring; its parts stand in a fixed order."""
-    text = inspect.cleandoc(check.__doc__ or "")
-    head, _, rest = text.partition("\n\nWhat: ")
-    what, _, rest = rest.partition("\n\nWhy: ")
-    why, _, rest = rest.partition("\n\nBad:\n")
-    bad, _, good = rest.partition("\n\nGood:\n")
-    code, _, title = head.partition(": ")
-    return Page(
-        code=code,
-        title=title,
-        what=_one_line(what),
-        why=_one_line(why),
-        bad=textwrap.dedent(bad).strip(),
-        good=textwrap.dedent(good).strip(),
-    )
-
-
-def reference() -> str:
-    """docs/checks.md."""
+def reference() -> dict[str, str]:
+    """docs/checks.md and a page for each check, by their paths in docs."""
     pages = [page(check) for check in all_checks()]
-    table = ["| code | finds that |", "| --- | --- |"]
-    table += [f"| [{p.code}](#{p.code.lower()}) | {p.title.rstrip('.')} |" for p in pages]
-    return "\n".join([_INTRODUCTION, *table, *map(_section, pages)])
+    families = {check.CODE: check.__name__.split(".")[-2] for check in all_checks()}
+    parts = [_INTRODUCTION]
+    for family in FAMILIES:
+        parts += [f"## {family.capitalize()}", "", "| code | finds that | reads |"]
+        parts.append("| --- | --- | --- |")
+        parts += [_row(p) for p in pages if families[p.code] == family]
+        parts.append("")
+    found = {"checks.md": "\n".join(parts)}
+    return found | {f"checks/{p.code}.md": _page(p) for p in pages}
 
 
-def _section(p: Page) -> str:
-    return f"""
-## {p.code}
+def _row(p: Page) -> str:
+    reads = " and ".join(w for w, there in (("text", p.in_text), ("run", p.in_runs)) if there)
+    off = " (off unless selected)" if p.off else ""
+    return f"| [{p.code}](checks/{p.code}.md) | {p.title.rstrip('.')}{off} | {reads} |"
+
+
+def _page(p: Page) -> str:
+    off = f"\nOff unless it is selected: {p.off}.\n" if p.off else ""
+    return f"""\
+# {p.code}
 
 **{p.title}**
-
+{off}
 {p.what}
 
 {p.why}
@@ -81,7 +73,3 @@ write
 {p.good}
 ```
 """
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -78,6 +78,11 @@ RESULTS = {
         lambda: render.compare_blocks(samples_compared.comparison()),
         lambda: render.compare_json(samples_compared.comparison()),
     ),
+    "check": Shown(
+        "check",
+        lambda: render.check_blocks(samples_compared.checked()),
+        lambda: render.check_json(samples_compared.checked()),
+    ),
     "demo": Shown(
         "demo",
         lambda: render.demo_blocks(samples_compared.demo()),

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from memfit.cli.check import check
 from memfit.cli.compare import compare
 from memfit.cli.demo import demo
 from memfit.cli.explain import explain
@@ -35,7 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command(context_settings=SETTINGS)(plan)
-for command in (sweep, run, explain, watch, compare, demo):
+for command in (sweep, run, explain, watch, compare, check, demo):
     app.command()(command)
 
 
@@ -63,10 +64,12 @@ def memfit(
     memfit explain PID                         where a running training's memory goes
     memfit watch PID                           a live view, with targets and a forecast
     memfit compare A B                         two recordings or results: what grew
+    memfit check train.py                      what a script wastes, by its text alone
     memfit demo                                plan a real training, run it, compare
     memfit demo drone                          the same with a reference system
 
-    Exit codes: 0 well, 1 the target itself failed, 2 bad usage or input, 3 does not fit.
+    Exit codes: 0 well, 1 the target itself failed, 2 bad usage or input, 3 does not fit,
+    5 findings.
     """
 
 

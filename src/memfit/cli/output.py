@@ -6,11 +6,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -90,16 +90,29 @@ def emit(
     """Write a result, as blocks or as JSON, to a file or to standard output."""
     from memfit import render
 
+    with _written(output) as to:
+        if form is Format.JSON:
+            to.write(json.dumps(data(*result), indent=2) + "\n")
+        elif form is Format.MD:
+            to.write(render.to_markdown(blocks(*result)))
+        else:
+            render.to_terminal(blocks(*result), to)
+
+
+def emit_text(output: Path | None, text: str) -> None:
+    """Write a result in a form that only one command has."""
+    with _written(output) as to:
+        to.write(text)
+
+
+@contextmanager
+def _written(output: Path | None) -> Iterator[TextIO]:
+    """Where a result is written: a file, or standard output."""
     try:
         with (
             nullcontext(sys.stdout) if output is None else output.open("w", encoding="utf-8") as to
         ):
-            if form is Format.JSON:
-                to.write(json.dumps(data(*result), indent=2) + "\n")
-            elif form is Format.MD:
-                to.write(render.to_markdown(blocks(*result)))
-            else:
-                render.to_terminal(blocks(*result), to)
+            yield to
             to.flush()
     except BrokenPipeError:  # whoever read has read enough
         raise

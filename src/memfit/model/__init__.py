@@ -1,6 +1,7 @@
 """The nouns of memfit: sizes, components, ledgers, run specs and plans. Standard library only."""
 
 from memfit.model.after_learn import AfterEnd, AfterReading, HeldFrames
+from memfit.model.checked import Checked
 from memfit.model.comparison import Changed, Comparison
 from memfit.model.demo import Compared, Demo, DemoVariant, SystemDemo, SystemRun
 from memfit.model.evidence import Evidence, EvidenceKind

@@ -22,7 +22,8 @@ class Severity(StrEnum):
 class Finding:
     """One thing worth knowing about a run: a code, how bad it is, what, and where.
 
-    `bytes` is the memory that it is about, None where it is about something else.
+    `bytes` is the memory that it is about, None where it is about something else. What was found
+    in a text says `path`, `line` and `column` (from 1) and, in `fix`, the edit that helps.
     """
 
     code: str
@@ -30,24 +31,36 @@ class Finding:
     message: str
     where: str
     bytes: int | None = None
+    path: str = ""
+    line: int = 0
+    column: int = 0
+    fix: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """A change to the run and what it saves: two ledgers subtracted."""
+    """A change to the run and what it saves: two ledgers subtracted.
+
+    With a `safe` one, training stays the same to the bit; any other changes training.
+    """
 
     code: str
     saves_bytes: int
     change: str
+    safe: bool = False
     verified: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fix:
-    """A change to the run, and the ledger that the run would then have."""
+    """A change to the run, and the ledger that the run would then have.
+
+    `safe` says that training stays the same to the bit.
+    """
 
     change: str
     ledger: Ledger
+    safe: bool = False
 
 
 def least_worth(peak: int) -> int:

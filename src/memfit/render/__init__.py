@@ -1,6 +1,14 @@
 """Results for people and programs: blocks, then terminal, Markdown or JSON. No arithmetic."""
 
 from memfit.render.blocks import Bar, Bars, Block, Column, Heading, Table, Text, Tone
+from memfit.render.check import (
+    check_blocks,
+    check_github,
+    check_json,
+    check_sarif,
+    page_blocks,
+    page_json,
+)
 from memfit.render.compare import compare_blocks, compare_json
 from memfit.render.demo import demo_blocks, demo_json, system_demo_blocks, system_demo_json
 from memfit.render.explain import explain_blocks, explain_json

@@ -7,6 +7,7 @@ from typing import Any
 
 from memfit.model import Component, Kind, Plan, least_worth
 from memfit.render.blocks import Block, Heading, Text, Tone, bars, muted, names, numbers, section
+from memfit.render.check import training_word
 from memfit.render.result_json import SCHEMA, component_json, picked
 from memfit.units import MIB, format_bytes
 
@@ -220,12 +221,13 @@ def _advice(plan: Plan) -> Iterator[Block]:
             (
                 format_bytes(a.saves_bytes),
                 a.change,
+                training_word(a),
                 "measurement" if a.verified else "formula",
                 a.code,
             )
             for a in sorted(plan.advice, key=lambda a: -a.saves_bytes)
         )
-        columns = (*numbers("saves"), "change", "by", "code")
+        columns = (*numbers("saves"), "change", "training", "by", "code")
         yield from section("What would save memory", columns, rows)
 
 

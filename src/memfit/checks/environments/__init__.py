@@ -1,0 +1,1 @@
+"""Checks of what envs make and keep."""

@@ -1,0 +1,1 @@
+"""Checks of settings that do not do what they seem to."""

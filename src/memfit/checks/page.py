@@ -1,0 +1,48 @@
+"""A check's page: what its docstring says, taken apart."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from dataclasses import dataclass
+from types import ModuleType
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What a check's docstring says. `off` is why it is off by default; empty if it is on."""
+
+    code: str
+    title: str
+    what: str
+    why: str
+    bad: str
+    good: str
+    off: str
+    in_text: bool
+    in_runs: bool
+
+
+def page(check: ModuleType) -> Page:
+    """Read a check's docstring; its parts stand in a fixed order."""
+    text = inspect.cleandoc(check.__doc__ or "")
+    head, _, rest = text.partition("\n\nWhat: ")
+    what, _, rest = rest.partition("\n\nWhy: ")
+    why, _, rest = rest.partition("\n\nBad:\n")
+    bad, _, good = rest.partition("\n\nGood:\n")
+    code, _, title = head.partition(": ")
+    return Page(
+        code=code,
+        title=_one_line(title),
+        what=_one_line(what),
+        why=_one_line(why),
+        bad=textwrap.dedent(bad).strip(),
+        good=textwrap.dedent(good).strip(),
+        off=getattr(check, "OFF", ""),
+        in_text=hasattr(check, "find_in_source"),
+        in_runs=hasattr(check, "find"),
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,1 @@
+"""Checks of workers, threads and limits."""

@@ -1,0 +1,76 @@
+"""MF117: observations are sliding windows, and each one is stored whole.
+
+What: an env moves a window on by joining its later part with what is new. An observation that
+contains such a window repeats nearly all of the one before.
+
+Why: a rollout of windows of 300 samples that move on by 10 stores each sample 30 times. The samples
+stored once, with the place where each window begins, give the same minibatches to the bit:
+`memfit.dropins.WindowRolloutBuffer` for stable-baselines3, or one time line that steps write into.
+
+Bad:
+    import numpy as np
+
+    class Env:
+        def step(self, action):
+            self.window = np.concatenate([self.window[10:], self.fresh()])
+            return self.window
+
+Good:
+    import numpy as np
+
+    class Env:
+        def step(self, action):
+            self.line[self.at : self.at + 10] = self.fresh()
+            self.at += 10
+            return self.line[self.at - 300 : self.at]
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from memfit.checks.spot import Spot
+from memfit.model import Severity
+from memfit.syntax import Source, dotted, in_package
+
+CODE = "MF117"
+SEVERITY = Severity.INFO
+FOUND = (
+    (
+        "import torch\nclass Env:\n    def step(self, a):\n"
+        "        self.h = torch.cat([self.h[:, 5:], new], dim=1)\n"
+    ),
+)
+_JOINS = ("cat", "concatenate", "append", "hstack", "vstack")
+
+
+def find_in_source(source: Source) -> Iterator[Spot]:
+    for node in source.nodes(ast.Assign):
+        target, value = dotted(node.targets[0]), node.value
+        if not target.startswith("self.") or not isinstance(value, ast.Call):
+            continue
+        inside = source.function(node)
+        if inside is None or not _steps(inside.name):
+            continue
+        if in_package(source, value.func, ("torch", "numpy"), _JOINS) and value.args:
+            first = value.args[0]
+            parts = first.elts if isinstance(first, ast.List | ast.Tuple) else value.args[:1]
+            if parts and _later_part(parts[0], target):
+                yield Spot(
+                    node,
+                    f"{target} is a window that moves on: whoever stores it stores nearly all of "
+                    "it again at each step",
+                    "store each sample once, as memfit.dropins.WindowRolloutBuffer does",
+                )
+
+
+def _steps(name: str) -> bool:
+    return any(word in name for word in ("step", "observ", "obs", "update", "advance"))
+
+
+def _later_part(node: ast.expr, target: str) -> bool:
+    if not isinstance(node, ast.Subscript) or dotted(node.value) != target:
+        return False
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(isinstance(p, ast.Slice) and p.lower is not None and p.upper is None for p in parts)
