@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class MemoryVerdict(StrEnum):
@@ -45,7 +46,8 @@ class Stepping:
 
     `policy` is `random`, `module:policy`, or a file of recorded actions. With `observe`, facts of
     observations and of arrays that several envs have are gathered in place of readings; with
-    `trace`, the lines that allocate. `workers` steps each env in a process of its own.
+    `trace`, the lines that allocate. `workers` steps each env in a process of its own. `options` are
+    given to what makes an environment.
     """
 
     target: str
@@ -56,6 +58,7 @@ class Stepping:
     observe: bool = False
     trace: bool = False
     workers: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

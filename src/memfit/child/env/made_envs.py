@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from memfit.model.profile import Stepping
+from memfit.sources.env_target import GYM
 
-GYM, FACTORY = "gym", "factory"  # kinds of targets
 Policy = Callable[["Slot"], Any]
 
 
@@ -165,7 +166,7 @@ def _factory(stepping: Stepping) -> Callable[[], Any]:
             gymnasium.spec(target)
         except gymnasium.error.Error as error:
             raise NoEnvironment(f"Gymnasium knows no {target}: {error}") from None
-        return lambda: gymnasium.make(target)
+        return lambda: gymnasium.make(target, **stepping.options)
     module_name, _, name = target.partition(":")
     module = importlib.import_module(module_name)
     if not hasattr(module, name):
@@ -177,7 +178,7 @@ def _factory(stepping: Stepping) -> Callable[[], Any]:
         raise NoEnvironment(
             f"{target} is a {type(found).__name__}: name a class, or a function that makes one"
         )
-    return found  # type: ignore[no-any-return]
+    return partial(found, **stepping.options)
 
 
 def _is_env(thing: Any) -> bool:
