@@ -9,7 +9,7 @@ not, address space that was reserved before is being filled, or malloc keeps wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -29,7 +29,18 @@ _LATE = 0.45  # the later half's pace as a share of the earlier one's: else grow
 _SLOWER = 0.5  # a leg's pace as a share of that of the leg before: else growth is ending
 _EXPLAINED, _ARENA = 1.5, 2 * MIB  # mapped memory that Python's objects explain
 _MUCH, _MUCH_SHARE = MIB, 0.02  # growth of memory itself that is judged
+_PAGES = 8 * MIB  # growth of a leg that the kernel's pages tell as well as what is in use
 _MOST = 0.5  # of a growth: so much of it explains it
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pace:
+    """Growth by the frame and by the episode, and an interval around the latter."""
+
+    per_frame: float = 0.0
+    per_episode: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,11 +94,12 @@ def judge(readings: Sequence[EnvReading], trimmed: int = 0) -> Judgement:
     grown = growing(readings)
     if grown:
         return _leaking(found, grown, trimmed)
-    held = found.last.held - found.warm.held
+    used = max(0, _in_use(found.last) - _in_use(found.warm))
+    held = found.last.held - found.warm.held - used  # beyond what is in use
     if held >= _much(found.warm):
         filled, room = _filled(found.warm, found.last)
         if filled >= _MOST * held and room > 0:
-            ends = found.last.held + room
+            ends, pace = found.last.held + room, _pace(found, _held)
             return Judgement(
                 verdict=MemoryVerdict.FILLING,
                 why=f"it fills address space that it had reserved: {format_bytes(filled)} so far, "
@@ -95,7 +107,10 @@ def judge(readings: Sequence[EnvReading], trimmed: int = 0) -> Judgement:
                 grown_bytes=held,
                 ends_at_bytes=ends,
                 trimmed_bytes=trimmed,
-                **_pace(found, _held),
+                bytes_per_frame=pace.per_frame,
+                bytes_per_episode=pace.per_episode,
+                low=pace.low,
+                high=pace.high,
             )
         if trimmed >= _MOST * held:
             return Judgement(
@@ -137,6 +152,8 @@ def _leaking(found: Legs, grown: Sequence[Counted], trimmed: int) -> Judgement:
     episodes = found.last.episode - first.episode
     over = f"{episodes:,} episodes" if episodes else f"{found.last.frame - first.frame:,} frames"
     names = ", ".join(what.value for what in grown)
+    if amount is _in_use and found.last.held - found.legs[-1][0].held >= _PAGES:
+        pace = _pace(found, _held, last_only=True)
     return Judgement(
         verdict=MemoryVerdict.LEAKING,
         why=f"{names} grew in each of {len(found.legs) - 1} legs, over {over}, the last of which "
@@ -144,7 +161,10 @@ def _leaking(found: Legs, grown: Sequence[Counted], trimmed: int) -> Judgement:
         growing=rows,
         grown_bytes=amount(found.last) - amount(found.warm),
         trimmed_bytes=trimmed,
-        **pace,
+        bytes_per_frame=pace.per_frame,
+        bytes_per_episode=pace.per_episode,
+        low=pace.low,
+        high=pace.high,
     )
 
 
@@ -165,33 +185,35 @@ def _by_pages(found: Legs, grown: Sequence[Counted]) -> bool:
     return mapped > _MOST * used
 
 
-def _pace(found: Legs, amount: object) -> dict[str, float]:
-    """Bytes a frame and an episode by a line through the legs after the first, and its interval."""
-    assert callable(amount)
-    later = found.legs[1:] or found.legs
+def _pace(found: Legs, amount: Callable[[EnvReading], int], *, last_only: bool = False) -> _Pace:
+    """Bytes a frame and an episode by a line through the legs after the first, and its interval.
+
+    With `last_only`, through the last one: before, what malloc had free was used first.
+    """
+    later = found.legs[-1:] if last_only else found.legs[1:] or found.legs
     points = [later[0][0], *(r for leg in later for r in leg[1:])]
     frames = fit([(r.frame, amount(r)) for r in points])
     episodes = fit([(r.episode, amount(r)) for r in points])
     pace = episodes or frames
     if frames is None or pace is None:
-        return {}
+        return _Pace()
     slope = pace.bytes_per_unit
-    return {
-        "bytes_per_frame": frames.bytes_per_unit,
-        "bytes_per_episode": episodes.bytes_per_unit if episodes else 0.0,
-        "low": pace.low if pace.low is not None else slope,
-        "high": pace.high if pace.high is not None else slope,
-    }
+    return _Pace(
+        per_frame=frames.bytes_per_unit,
+        per_episode=episodes.bytes_per_unit if episodes else 0.0,
+        low=pace.low if pace.low is not None else slope,
+        high=pace.high if pace.high is not None else slope,
+    )
 
 
 def _growing(found: Legs, what: Counted) -> Growing:
     pace = _pace(found, lambda r: r.counts.get(what, 0))
     return Growing(
         what=what,
-        per_frame=pace.get("bytes_per_frame", 0.0),
-        per_episode=pace.get("bytes_per_episode", 0.0),
-        low=pace.get("low", 0.0),
-        high=pace.get("high", 0.0),
+        per_frame=pace.per_frame,
+        per_episode=pace.per_episode,
+        low=pace.low,
+        high=pace.high,
     )
 
 

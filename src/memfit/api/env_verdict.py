@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from memfit.analyses.leak_verdict import growing, judge, suspected
 from memfit.measure.profile.stepper import Stepper
-from memfit.model.profile import EnvReading, Judgement, ProfileStep
+from memfit.model.profile import Counted, EnvReading, Judgement, ProfileStep
 from memfit.model.stepping_words import Command
 
 _LATEST = 4  # a part of a leg ends at an episode's end, at the latest after so many times itself
@@ -15,7 +15,8 @@ _PARTS = 4  # of the legs in which growth is confirmed
 _LEAST_EPISODES = 3  # to warm up
 _READING_SHARE = 0.02  # of the loop's time that quick readings may take
 # What grows is followed for at least so many times the frames and seconds, and at most so many.
-_LEAST_FACTOR, _LEAST_SECONDS, _MOST_FACTOR, _MOST_SECONDS, _MOST_LEGS_LONGER = 8, 1.5, 64, 8.0, 4
+_LEAST_FACTOR, _LEAST_SECONDS, _MOST_FACTOR, _MOST_SECONDS, _MOST_LEGS_LONGER = 8, 1.0, 32, 6.0, 4
+_NUMBERS = {Counted.THREADS, Counted.PROCESSES, Counted.FILES}
 _WALK_SECONDS = 5.0
 
 Holders = dict[tuple[str, str], tuple[int, int]]
@@ -80,11 +81,15 @@ class Follower:
         self._note(self.stepper.full(0, collect=True))
 
     def _first_leg(self) -> None:
-        """The frames that were asked for, with quick readings as far as they cost next to nothing.
+        """The frames that were asked for, read on the way, and all that is counted at its end."""
+        self.read_on_the_way(self.readings[-1].frame)
+        self._note(self.stepper.full(1, collect=True))
 
-        The first reading always is taken.
+    def read_on_the_way(self, begin: int) -> None:
+        """The frames that were asked for, with quick readings as far as they cost little.
+
+        A reading that would take more than its share of the loop's time is left out.
         """
-        begin = self.readings[-1].frame
         spent = self.stepper.reading_seconds
         for number in range(1, max(1, self.frames // self.every) + 1):
             to = begin + min(number * self.every, self.frames)
@@ -92,7 +97,6 @@ class Follower:
             loop = said.nanoseconds / 1e9
             if self.stepper.reading_seconds - spent <= _READING_SHARE * loop:
                 self._note(self.stepper.quick(1))
-        self._note(self.stepper.full(1, collect=True))
 
     def _further_leg(self, leg: int) -> None:
         """As many frames as there were before, so that episodes double, in parts."""
@@ -111,6 +115,8 @@ class Follower:
         seconds = last.seconds
         if leg < 2:
             return True
+        if _NUMBERS & set(growing(self.readings)):
+            return False  # these are counted, not weighed, and a machine has only so many
         own = (last.frame - first.frame) / max(1, self.frames)
         if own >= _MOST_FACTOR or 2 * seconds > max(_MOST_SECONDS, _MOST_LEGS_LONGER * self._leg_1):
             return False

@@ -11,7 +11,7 @@ from typing import Any
 
 from memfit.api.demo import system_envs
 from memfit.api.env_errors import error_of
-from memfit.api.env_verdict import Follower, Followed, Watching
+from memfit.api.env_verdict import Followed, Follower, Watching
 from memfit.errors import MemfitError, UsageError
 from memfit.model import (
     EnvCost,
@@ -24,6 +24,7 @@ from memfit.model import (
     Stepping,
 )
 from memfit.model.job import Job, Look, Status, TargetKind
+from memfit.model.profile import WAITING
 
 _TIMEOUT = 300.0
 _WARM_FRAMES = 50  # of envs whose cost is measured
@@ -68,9 +69,7 @@ def profile(
         earlier = load(Path(baseline))
     name, kind = env_target(target, system_envs())
     said = target if isinstance(target, str) else name
-    asked = Stepping(
-        target=name, kind=kind, policy=policy, seed=seed, options=dict(options or {})
-    )
+    asked = Stepping(target=name, kind=kind, policy=policy, seed=seed, options=dict(options or {}))
     run = _Run(said, timeout=timeout, network=network, watching=watching or (lambda step: None))
     found = run.verdict(asked, frames, every or max(1, frames // 10))
     notes = list(found.notes)
@@ -111,9 +110,7 @@ def profile(
     return result
 
 
-def _observed(
-    run: _Run, asked: Stepping, envs: int, into: dict[str, Any]
-) -> Sequence[str]:
+def _observed(run: _Run, asked: Stepping, envs: int, into: dict[str, Any]) -> Sequence[str]:
     """Facts of observations, and of what envs have alike."""
     try:
         into["stepped"] = run.observed(replace(asked, n_envs=min(2, envs), observe=True))
@@ -145,9 +142,7 @@ def _slope(costs: Sequence[EnvCost]) -> float | None:
 class _Run:
     """One target, and its children."""
 
-    def __init__(
-        self, target: str, *, timeout: float, network: bool, watching: Watching
-    ) -> None:
+    def __init__(self, target: str, *, timeout: float, network: bool, watching: Watching) -> None:
         from memfit.measure.children import sandbox
 
         self.target = target
@@ -171,9 +166,7 @@ class _Run:
 
         def alive(frame: int, held: int) -> None:
             self.watching(
-                ProfileStep(
-                    stage="waiting for it", frame=0, of=frame, frames_per_second=0.0, bytes=held
-                )
+                ProfileStep(stage=WAITING, frame=0, of=frame, frames_per_second=0.0, bytes=held)
             )
 
         try:
@@ -306,7 +299,6 @@ def _named(found: Followed, follower: Follower) -> tuple[list[GrownHolder], Judg
     each = named[0].bytes / max(1, named[0].elements)
     ends = found.readings[-1].held + round(left * each)
     why = (
-        f"{bound.path} fills up: {bound.what} is {bound.capacity:,}, and {bound.length:,} are "
-        "there"
+        f"{bound.path} fills up: {bound.what} is {bound.capacity:,}, and {bound.length:,} are there"
     )
     return named, bounded(judgement, ends_at=ends, what=why)

@@ -39,7 +39,7 @@ from memfit.measure.survey.surveyor import Surveyor
 from memfit.model import AfterReading, Rehearsed
 from memfit.model.job import PROGRAMS, Answer, Job, Look, Status, TargetKind
 from memfit.model.progress_file import PROGRESS
-from memfit.model.training import Driven, Looping, ModuleHook, Observed, SkipTraining, Training
+from memfit.model.training import Driven, Looping, Observed, SkipTraining, Training
 from memfit.sources.module_file import module_file
 
 

@@ -1,4 +1,4 @@
-"""What a profile of an environment says: how its memory goes on, who holds it, what an env costs."""
+"""What a profile of an environment says: how memory goes on, who holds it, what an env costs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+WAITING = "waiting for it"  # the stage of a profile between two readings
 
 
 class MemoryVerdict(StrEnum):
@@ -46,8 +48,8 @@ class Stepping:
 
     `policy` is `random`, `module:policy`, or a file of recorded actions. With `observe`, facts of
     observations and of arrays that several envs have are gathered in place of readings; with
-    `trace`, the lines that allocate. `workers` steps each env in a process of its own. `options` are
-    given to what makes an environment.
+    `trace`, the lines that allocate. `workers` steps each env in a process of its own. `options`
+    are given to what makes an environment.
     """
 
     target: str

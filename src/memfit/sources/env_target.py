@@ -31,8 +31,8 @@ def env_target(target: str | Callable[..., Any], systems: Mapping[str, str]) -> 
         )
     known = ", ".join(sorted(systems))
     raise UsageError(
-        f"{target!r} is no environment: give a Gymnasium id (CartPole-v1), package.module:make_env, "
-        f"or one of the systems ({known})"
+        f"{target!r} is no environment: give a Gymnasium id (CartPole-v1), "
+        f"package.module:make_env, or one of the systems ({known})"
     )
 
 

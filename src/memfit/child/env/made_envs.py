@@ -123,7 +123,9 @@ class ParallelSlot(Slot):
     def step(self, action: Any) -> bool:
         found = self.env.step(action)
         if not isinstance(found, tuple) or len(found) != 5:
-            raise WrongShape(f"step() of {self.name} returned {_told(found)}, not five dictionaries")
+            raise WrongShape(
+                f"step() of {self.name} returned {_told(found)}, not five dictionaries"
+            )
         self.observation = found[0]
         if self.env.agents:
             return False

@@ -184,6 +184,4 @@ def _shareable(
             if not np.may_share_memory(twin, array) and (twin == array).all():
                 copies += 1
         if copies == len(child.slots):
-            yield Shareable(
-                path=path, bytes=array.nbytes, copies=copies, saves_bytes=array.nbytes
-            )
+            yield Shareable(path=path, bytes=array.nbytes, copies=copies, saves_bytes=array.nbytes)

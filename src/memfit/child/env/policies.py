@@ -41,7 +41,7 @@ def _recorded(file: Path) -> Policy:
         if file.suffix == ".npy":
             import numpy as np
 
-            actions = list(np.load(file, allow_pickle=False))
+            actions: Any = list(np.load(file, allow_pickle=False))
         else:
             actions = json.loads(file.read_text())
     except (OSError, ValueError) as error:

@@ -115,7 +115,7 @@ def _bound(held: Any, owner: Any) -> tuple[str, int, int] | None:
     if isinstance(held, collections.deque) and held.maxlen is not None:
         return "maxlen of the deque", held.maxlen, len(held)
     if isinstance(held, functools._lru_cache_wrapper):
-        most = held.cache_parameters()["maxsize"]
+        most: Any = held.cache_parameters()["maxsize"]
         return None if most is None else ("maxsize of the cache", most, held.cache_info().currsize)
     if not isinstance(held, _CONTAINERS):
         return None
@@ -131,5 +131,5 @@ def _numbers(thing: Any) -> Iterator[tuple[str, int]]:
     kinds = type(thing).__mro__ if thing is not None else ()
     for names in (getattr(thing, "__dict__", {}), *(vars(kind) for kind in kinds)):
         for name, value in dict(names).items():
-            if type(value) is int and type(name) is str:
+            if type(value) is int:
                 yield name, value
