@@ -67,11 +67,11 @@ def _summary(verdicts: Rows, truths: Rows, overhead: Mapping[str, Any]) -> str:
         lines += [
             "",
             (
-                f"Loop time with readings, in turns with a bare loop ({overhead['frames']:,} frames "
-                f"of the ninja, a reading every {overhead['every']}, at most 2 % of the loop's time): "
-                f"{overhead['overhead']:+.1%} (median of {len(overhead['bare_seconds'])} pairs; asked: "
-                "at most 3 %). Collecting garbage and reading all that is in use, at the ends of "
-                "legs, come on top, and are not part of the loop."
+                f"Loop time with readings, in turns with a bare loop ({overhead['frames']:,} "
+                f"frames of the ninja, a reading every {overhead['every']}): "
+                f"{overhead['overhead']:+.1%} (median of {len(overhead['bare_seconds'])} pairs; "
+                "asked: at most 3 %). Collecting garbage and reading all that is in use, at the "
+                "ends of legs, come on top, and are not part of the loop."
             ),
         ]
     return "\n".join(lines) + "\n"

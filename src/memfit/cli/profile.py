@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +20,7 @@ from memfit.cli.output import (
     emit,
     parse_limit,
 )
+from memfit.errors import UsageError
 
 _OVER, _LEAKS = 3, 4
 REPORT = "memory_profiling_report.txt"
@@ -68,6 +70,12 @@ def profile(
     text_report: Annotated[
         bool, typer.Option("--text-report", help=f"Write {REPORT} too, into this folder.")
     ] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Give this to what makes the env: a number, a text, JSON."
+        ),
+    ] = None,
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="End a child that takes longer.")
     ] = 300.0,
@@ -118,6 +126,7 @@ def profile(
         seed=seed,
         sites=sites,
         baseline=baseline,
+        options=dict(_option(text) for text in option or ()),
         timeout=timeout,
         network=network,
         watching=watching,
@@ -133,3 +142,14 @@ def profile(
         raise typer.Exit(_LEAKS)
     if limit is not None and (result.bytes_per_env or 0) > limit:
         raise typer.Exit(_OVER)
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """`frames=4`, `name=high` or `config={...}`: what is no JSON is a text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise UsageError(f"--option {text}: write NAME=VALUE, such as --option frame_skip=4")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
