@@ -72,17 +72,14 @@ def profile(
     asked = Stepping(target=name, kind=kind, policy=policy, seed=seed, options=dict(options or {}))
     run = _Run(said, timeout=timeout, network=network, watching=watching or (lambda step: None))
     found = run.verdict(asked, frames, every or max(1, frames // 10))
-    notes = list(found.notes)
+    notes, facts = list(found.notes), found.stepped
     costs: list[EnvCost] = []
-    facts = found.stepped
-    extra: list[Callable[[], None]] = []
     if observe:
-        extra.append(lambda: notes.extend(_observed(run, asked, envs, into)))
-    into: dict[str, Any] = {}
-    for step in extra:
-        step()
-    if "stepped" in into:
-        facts = replace(into["stepped"], env=found.stepped.env)
+        try:
+            seen = run.observed(replace(asked, n_envs=min(2, envs), observe=True))
+            facts = replace(seen, env=facts.env)
+        except MemfitError as error:
+            notes.append(f"facts of the observation could not be gathered: {_first(error)}")
     if envs > 1:
         try:
             costs += run.costs(asked, _counts(envs), workers=False)
@@ -108,15 +105,6 @@ def profile(
 
         result = replace(result, changed=tuple(changes(earlier, result)))
     return result
-
-
-def _observed(run: _Run, asked: Stepping, envs: int, into: dict[str, Any]) -> Sequence[str]:
-    """Facts of observations, and of what envs have alike."""
-    try:
-        into["stepped"] = run.observed(replace(asked, n_envs=min(2, envs), observe=True))
-    except MemfitError as error:
-        return [f"facts of the observation could not be gathered: {_first(error)}"]
-    return ()
 
 
 def _first(error: MemfitError) -> str:

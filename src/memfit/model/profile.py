@@ -236,6 +236,10 @@ class BaselineChange:
     after: float
     beyond_noise: bool
 
+    @property
+    def change(self) -> float:
+        return self.after - self.before
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileStep:

@@ -210,7 +210,7 @@ def _change(row: BaselineChange) -> tuple[str, ...]:
         row.name,
         f"{row.before:,.0f}",
         f"{row.after:,.0f}",
-        f"{row.after - row.before:+,.0f}",
+        f"{row.change:+,.0f}",
         "yes" if row.beyond_noise else "",
     )
 

@@ -149,7 +149,7 @@ class Stepper:
         )
 
     def _check_limits(self) -> None:
-        self.peak.look()
+        self.look()
         held = self.peak.bytes
         self.alive(self.frames_wanted, held)
         over, late = held > self.memory, time.monotonic() - self._started > self.timeout
