@@ -128,3 +128,50 @@ NUMBER = 7
 
 def nothing() -> None:
     pass
+
+
+class KeepsLast(Plain):
+    """It keeps the last 500 observations, in a list that it cuts itself."""
+
+    capacity = 500
+
+    def step(self, action: Any) -> Any:
+        self.history.append(np.ones(2000, np.uint8))
+        del self.history[: -self.capacity]
+        return super().step(action)
+
+
+class SaysItEnds(Plain):
+    """It has a capacity, and does not keep to it."""
+
+    capacity = 6000
+
+    def step(self, action: Any) -> Any:
+        self.history.append(np.ones(200, np.uint8))
+        return super().step(action)
+
+
+class Parallel:
+    """Two agents who step at once, as PettingZoo has them."""
+
+    possible_agents = ("first", "second")
+
+    def __init__(self) -> None:
+        self.agents: list[str] = []
+        self.t = 0
+
+    def action_space(self, agent: str) -> Space:
+        return Plain.action_space
+
+    observation_space = action_space
+
+    def reset(self, seed: int | None = None) -> Any:
+        self.t, self.agents = 0, list(self.possible_agents)
+        return dict.fromkeys(self.agents, np.zeros(4, np.float32)), {}
+
+    def step(self, actions: dict[str, int]) -> Any:
+        self.t += 1
+        seen = dict.fromkeys(self.agents, np.zeros(4, np.float32))
+        if self.t >= 10:
+            self.agents = []
+        return seen, {}, {}, {}, {}

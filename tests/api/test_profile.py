@@ -114,6 +114,19 @@ def test_what_is_odd_but_sound_is_judged(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "verdict"),
+    [("KeepsLast", MemoryVerdict.STABLE), ("SaysItEnds", MemoryVerdict.LEAKING)],
+)
+def test_a_bound_counts_if_it_is_kept(name: str, verdict: MemoryVerdict) -> None:
+    assert quick(name, frames=100).verdict is verdict
+
+
+def test_agents_that_step_at_once_are_one_environment() -> None:
+    found = quick("Parallel", frames=100)
+    assert found.verdict is MemoryVerdict.STABLE and found.episodes >= 10
+
+
+@pytest.mark.parametrize(
     ("target", "told"),
     [
         ("train.py", "plan the training"),

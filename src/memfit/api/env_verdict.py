@@ -32,6 +32,7 @@ class Followed:
     held_before: Holders = field(default_factory=dict)
     held_after: Holders = field(default_factory=dict)
     frames_between: int = 0
+    collector_off: bool = False
 
 
 class Follower:
@@ -64,12 +65,8 @@ class Follower:
             held_before=before,
             held_after=after,
             frames_between=self.readings[-1].frame - begun_at,
+            collector_off=not self.stepper.said.collects,
         )
-
-    def run_on(self, frames: int) -> None:
-        """One more leg of so many frames, for what is known to end."""
-        leg = self.readings[-1].leg + 1
-        self._leg(leg, frames)
 
     def _warm_up(self) -> None:
         """First uses: a quarter of the frames, and some episodes if they end in time."""

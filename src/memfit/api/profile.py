@@ -14,6 +14,7 @@ from memfit.api.env_errors import error_of
 from memfit.api.env_verdict import Followed, Follower, Watching
 from memfit.errors import MemfitError, UsageError
 from memfit.model import (
+    Bound,
     EnvCost,
     GrownHolder,
     Judgement,
@@ -29,7 +30,8 @@ from memfit.model.profile import WAITING
 _TIMEOUT = 300.0
 _WARM_FRAMES = 50  # of envs whose cost is measured
 _CONFIRMED = 1.3  # of a holder's capacity: stepped so far to see that it is kept, where time is
-_MOST_SECONDS = 8.0
+_MOST_SECONDS = 3.0
+_MOST_OF_IT = 0.5  # of what grew must be with a holder whose bound counts
 
 
 def profile(
@@ -175,6 +177,11 @@ class _Run:
 
         last = found.readings[-1]
         notes = []
+        if found.collector_off:
+            notes.append(
+                "the environment has turned Python's collector off: objects that refer to each "
+                "other are never freed"
+            )
         if not last.episode:
             notes.append(
                 f"no episode ended within {last.frame:,} frames: it was judged in the middle of "
@@ -257,6 +264,21 @@ def _held_notes(ended: Any) -> tuple[str, ...]:
     return tuple(note.replace("the script", "the environment") for note in ended.notes)
 
 
+def _kept(bound: Bound, holder: GrownHolder, found: Followed, follower: Follower) -> Bound:
+    """The bound after as many frames more as fill it, where there is time to see that."""
+    pace = holder.elements / max(1, found.frames_between)
+    wanted = _CONFIRMED * bound.capacity - bound.length
+    last = found.readings[-1]
+    frames = round(wanted / pace) if pace > 0 else 0
+    if frames <= 0 or frames * last.seconds / max(1, last.frame) > _MOST_SECONDS:
+        return bound
+    follower.stepper.step(last.frame + frames, last.frame + 2 * frames)
+    told = follower.stepper.tell([bound.path]).get(bound.path, {})
+    length = told.get("length")
+    # A capacity that was passed is not told as one any more.
+    return replace(bound, length=bound.capacity + 1 if length is None else int(length))
+
+
 def _named(found: Followed, follower: Follower) -> tuple[list[GrownHolder], Judgement]:
     """Who holds what grew, with classes; and the verdict, where a holder ends the growth."""
     from memfit.analyses.grown_holders import bound_of, grown
@@ -281,8 +303,9 @@ def _named(found: Followed, follower: Follower) -> tuple[list[GrownHolder], Judg
     if not named or named[0].bound is None:
         return named, judgement
     bound, share = named[0].bound, named[0].bytes / max(1, sum(h.bytes for h in named))
-    if share < 0.5 or bound.length > bound.capacity:
-        return named, judgement
+    bound = _kept(bound, named[0], found, follower)
+    if share < _MOST_OF_IT or bound.length > bound.capacity:
+        return [replace(one, bound=None) for one in named], judgement
     left = bound.capacity - bound.length
     each = named[0].bytes / max(1, named[0].elements)
     ends = found.readings[-1].held + round(left * each)

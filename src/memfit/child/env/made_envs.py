@@ -116,6 +116,9 @@ class Sb3Slot(VectorSlot):
 
         return np.stack([self.env.action_space.sample() for _ in range(self.agents)])
 
+    def check(self) -> None:
+        """Nothing: a VecEnv copies observations into arrays that are as its space says."""
+
 
 class ParallelSlot(Slot):
     """A parallel environment of PettingZoo: dictionaries by agent."""
@@ -194,7 +197,7 @@ def _slot(env: Any, target: str) -> Slot:
             "environment"
         )
     if hasattr(env, "num_envs"):
-        return Sb3Slot(env) if hasattr(env, "step_async") else VectorSlot(env)
+        return VectorSlot(env) if hasattr(env, "single_action_space") else Sb3Slot(env)
     if hasattr(env, "possible_agents"):
         return ParallelSlot(env)
     if not hasattr(env, "action_space"):

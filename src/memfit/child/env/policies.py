@@ -16,7 +16,7 @@ RANDOM = "random"
 def policy_of(text: str) -> Policy:
     """A function from a slot to its next action."""
     if text == RANDOM:
-        return Slot.sample
+        return at_random
     if text.endswith((".npy", ".json")):
         return _recorded(Path(text))
     module, colon, name = text.partition(":")
@@ -34,6 +34,11 @@ def policy_of(text: str) -> Policy:
     if not callable(found):
         raise NoEnvironment(f"--policy {text} is no function of an observation")
     return lambda slot: found(slot.observation)
+
+
+def at_random(slot: Slot) -> Any:
+    """A random action, as each kind of environment takes it."""
+    return slot.sample()
 
 
 def _recorded(file: Path) -> Policy:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from memfit.child.disposable import Disposable
 from memfit.child.env.made_envs import NoEnvironment, Policy, Slot, WrongShape, make
-from memfit.child.env.policies import policy_of
+from memfit.child.env.policies import at_random, policy_of
 from memfit.dropins.settings import trim
 from memfit.inside.pools import malloc_figures
 from memfit.measure.children.way import Way
@@ -36,7 +36,7 @@ class EnvChild(Disposable):
         assert job.stepping is not None
         self.stepping: Stepping = job.stepping
         self.slots: list[Slot] = []
-        self.policy: Policy = Slot.sample
+        self.policy: Policy = at_random
         self.frames = self.nanoseconds = 0
         self.buffer = bytearray(SAID.size)
         self.command = bytearray(TOLD.size)
