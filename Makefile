@@ -134,8 +134,12 @@ bench-fighter: install  ## the fighter system: peaks and learning (long)
 		$(BIN)/python -m benchmarks.fighter $$stage || exit 1; \
 	done
 
+FILMS := moviepy==2.2.1 imageio imageio-ffmpeg proglog python-dotenv decorator tqdm pillow
+
 bench-profile: install  ## verdicts on environments that leak and that do not, beside other tests (long)
-	for stage in verdicts truths rivals overhead table; do \
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --target .rivals/moviepy $(FILMS)
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --target .rivals/gymnasium-1.2.0 gymnasium==1.2.0 $(FILMS)
+	for stage in verdicts truths rivals real overhead table; do \
 		$(BIN)/python -m benchmarks.leaks $$stage || exit 1; \
 	done
 

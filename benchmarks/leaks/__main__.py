@@ -22,6 +22,7 @@ from benchmarks.leaks.rivals import WAYS
 from benchmarks.leaks.verdicts import truth_of, verdict_of
 from benchmarks.stages import keep, run_stage, say
 
+ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results"
 SEEDS = range(1000, 1008)  # of the report: none of them was seen before
 AT_ONCE = 2
@@ -87,16 +88,39 @@ def _rivals_of(case: Case) -> dict[str, Any]:
     return found
 
 
+def real() -> None:
+    """Environments of others, as they are and in older versions, which pip puts into .rivals."""
+    older = ROOT / ".rivals" / "gymnasium-1.2.0"
+    found = []
+    for folder in (older, ROOT / ".rivals" / "moviepy"):
+        environment = {**os.environ, "PYTHONPATH": f"{folder}:{ROOT}"}
+        words = [sys.executable, "-m", "benchmarks.leaks.real"]
+        done = subprocess.run(
+            words, check=True, stdout=subprocess.PIPE, text=True, env=environment, timeout=600
+        )
+        found.append(json.loads(done.stdout))
+    keep(RESULTS, "real", found)
+
+
 def write_table() -> None:
     """The page."""
-    page = table.page(known("verdicts"), known("truths"), known("rivals"), known("overhead"))
+    page = table.page(
+        known("verdicts"), known("truths"), known("rivals"), known("overhead"), _real()
+    )
     (Path(__file__).parent / "README.md").write_text(page)
+
+
+def _real() -> list[dict[str, Any]]:
+    file = RESULTS / "real.json"
+    found: list[dict[str, Any]] = json.loads(file.read_text()) if file.exists() else []
+    return found
 
 
 STAGES = {
     "verdicts": verdicts,
     "truths": truths,
     "rivals": rivals,
+    "real": real,
     "overhead": lambda: keep(RESULTS, "overhead", overhead.measured()),
     "table": write_table,
 }

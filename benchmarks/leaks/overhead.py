@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from statistics import median
 from typing import Any
 
+from memfit.api.env_verdict import Follower
 from memfit.measure.children import sandbox
 from memfit.measure.profile.stepper import stepping
 from memfit.model.job import Job, Look, TargetKind
 from memfit.model.profile import Stepping
 from memfit.sources.env_target import FACTORY
-
-from memfit.api.env_verdict import Follower  # isort: skip
 
 TARGET = "memfit.systems.ninja.env:NinjaEnv"
 FRAMES, EVERY, TURNS = 2000, 100, 7
@@ -19,8 +19,6 @@ FRAMES, EVERY, TURNS = 2000, 100, 7
 
 def _loop(*, read: bool) -> float:
     """Seconds of wall time from the first frame after warm-up to the last, readings included."""
-    import time
-
     asked = Stepping(target=TARGET, kind=FACTORY)
     job = Job(kind=TargetKind.ENV, target=TARGET, look=Look.STEP, stepping=asked)
     with stepping(job, timeout=300.0, memory=sandbox.room()) as stepper:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -23,10 +23,16 @@ page alone. A case that was not answered counts as wrong.
 """
 
 
-def page(verdicts: Rows, truths: Rows, rivals: Rows, overhead: Mapping[str, Any]) -> str:
+def page(
+    verdicts: Rows,
+    truths: Rows,
+    rivals: Rows,
+    overhead: Mapping[str, Any],
+    real: Sequence[Mapping[str, Any]],
+) -> str:
     """The whole page."""
     found = [_TEXT, _summary(verdicts, truths, overhead), _beside(verdicts, rivals)]
-    found += [_families(verdicts, truths), _wrong(verdicts, truths)]
+    found += [_families(verdicts, truths), _wrong(verdicts, truths), _real(real)]
     return "\n".join(found)
 
 
@@ -188,3 +194,14 @@ def _wrong(verdicts: Rows, truths: Rows) -> str:
         if _leaking(row) != row["leaks"] or row["verdict"] == "failed":
             lines.append(f"- {name}: {row['verdict']} ({row['why'][:200]})")
     return "\n".join(lines if len(lines) > 2 else [*lines, "No verdict."]) + "\n"
+
+
+def _real(real: Sequence[Mapping[str, Any]]) -> str:
+    lines = ["## Environments of others", ""]
+    for row in real:
+        notes = "; ".join(row["notes"])
+        lines.append(
+            f"- CartPole filmed by RecordVideo of Gymnasium {row['gymnasium']}: {row['verdict']}, "
+            f"peak {row['peak_bytes'] / 2**20:.0f} MiB{f'; {notes}' if notes else ''}"
+        )
+    return "\n".join(lines if real else []) + "\n"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memfit.analyses.leak_verdict import growing, judge, suspected
+from memfit.analyses.leak_verdict import growing, judge, suspected, waiting_garbage
 from memfit.model import Counted, EnvReading, MemoryVerdict
 from memfit.units import MIB
 
@@ -147,6 +148,14 @@ def test_an_array_that_was_reserved_is_filled_and_not_leaked() -> None:
     )
     assert judged.verdict is MemoryVerdict.FILLING
     assert judged.ends_at_bytes == pytest.approx(84 * MIB, rel=0.05)
+
+
+def test_garbage_that_waits_for_the_collector_is_told() -> None:
+    first, last = run(legs=1)
+    more = {**last.counts, Counted.MALLOC: last.counts[Counted.MALLOC] + 30 * MIB}
+    before = replace(last, counts=more, collected=False)
+    assert waiting_garbage([first, before, last]) == 30 * MIB
+    assert waiting_garbage([first, replace(last, collected=False), last]) == 0
 
 
 def test_what_malloc_gives_back_was_retained() -> None:

@@ -128,6 +128,20 @@ def judge(readings: Sequence[EnvReading], trimmed: int = 0) -> Judgement:
     )
 
 
+def waiting_garbage(readings: Sequence[EnvReading]) -> int:
+    """The most that was in use at a frame only until Python's garbage was collected there.
+
+    It is no leak, and takes memory all the same until Python's collector runs by itself.
+    """
+    found = [
+        before.counts[Counted.MALLOC] - after.counts[Counted.MALLOC]
+        for before, after in pairwise(readings)
+        if before.frame == after.frame and after.collected and not before.collected
+    ]
+    most = max(found, default=0)
+    return most if most >= _much(readings[0]) else 0
+
+
 def bounded(judgement: Judgement, *, ends_at: int, what: str) -> Judgement:
     """The same growth, where its holder is known to end it."""
     return Judgement(

@@ -80,6 +80,7 @@ class Follower:
     def _first_leg(self) -> None:
         """The frames that were asked for, read on the way, and all that is counted at its end."""
         self.read_on_the_way(self.readings[-1].frame)
+        self._note(self.stepper.quick(1))  # with the garbage that the next one is without
         self._note(self.stepper.full(1, collect=True))
 
     def read_on_the_way(self, begin: int) -> None:

@@ -26,6 +26,7 @@ from memfit.model import (
 )
 from memfit.model.job import Job, Look, Status, TargetKind
 from memfit.model.profile import WAITING
+from memfit.units import format_bytes
 
 _TIMEOUT = 300.0
 _WARM_FRAMES = 50  # of envs whose cost is measured
@@ -141,12 +142,8 @@ class _Run:
         self.watching = watching
         self.memory = sandbox.room()
 
-    @contextmanager
-    def _stepping(self, asked: Stepping) -> Iterator[Any]:
-        """A child that waits for a word; what goes wrong with it becomes an error."""
-        from memfit.measure.profile.stepper import Stopped, stepping
-
-        job = Job(
+    def _job(self, asked: Stepping) -> Job:
+        return Job(
             kind=TargetKind.ENV,
             target=asked.target,
             look=Look.STEP,
@@ -154,13 +151,20 @@ class _Run:
             stepping=asked,
         )
 
+    @contextmanager
+    def _stepping(self, asked: Stepping) -> Iterator[Any]:
+        """A child that waits for a word; what goes wrong with it becomes an error."""
+        from memfit.measure.profile.stepper import Stopped, stepping
+
         def alive(frame: int, held: int) -> None:
             self.watching(
                 ProfileStep(stage=WAITING, frame=0, of=frame, frames_per_second=0.0, bytes=held)
             )
 
         try:
-            with stepping(job, timeout=self.timeout, memory=self.memory, alive=alive) as stepper:
+            with stepping(
+                self._job(asked), timeout=self.timeout, memory=self.memory, alive=alive
+            ) as stepper:
                 yield stepper
         except Stopped as stopped:
             raise error_of(stopped.ended, self.target) from None
@@ -174,6 +178,7 @@ class _Run:
             ended = stepper.end()
         stepped = self._stepped(ended)
         from memfit.analyses.grown_holders import kind_of
+        from memfit.analyses.leak_verdict import waiting_garbage
 
         last = found.readings[-1]
         notes = []
@@ -181,6 +186,12 @@ class _Run:
             notes.append(
                 "the environment has turned Python's collector off: objects that refer to each "
                 "other are never freed"
+            )
+        if garbage := waiting_garbage(found.readings):
+            notes.append(
+                f"{format_bytes(garbage)} in use at the end of the first leg was garbage that "
+                "waited for Python's collector: objects that refer to each other. It is no leak, "
+                "and holds memory until the collector runs; break such cycles, or collect at reset"
             )
         if not last.episode:
             notes.append(
@@ -205,14 +216,9 @@ class _Run:
         """What a child that gathers facts answers."""
         from memfit.measure.children import sandbox
 
-        job = Job(
-            kind=TargetKind.ENV,
-            target=asked.target,
-            look=Look.STEP,
-            network=self.network,
-            stepping=asked,
+        return self._stepped(
+            sandbox.run(self._job(asked), timeout=self.timeout, memory=self.memory)
         )
-        return self._stepped(sandbox.run(job, timeout=self.timeout, memory=self.memory))
 
     def costs(self, asked: Stepping, counts: Sequence[int], *, workers: bool) -> list[EnvCost]:
         """The memory of children with so many envs, stepped for a while."""
