@@ -31,8 +31,8 @@ class Base(gym.Env[Any, Any]):
         self.varies = draw.random() < 0.5
         self.a = int(2 ** draw.uniform(10, 15))
         self.name = draw.choice(NAMES)
-        size = draw.choice((4, 8, 17, 84))
-        self.observation_space = spaces.Box(-1, 1, (size,), np.float32)
+        self.size = draw.choice((4, 8, 17, 84))
+        self.observation_space = spaces.Box(-1, 1, (self.size,), np.float32)
         self.action_space = spaces.Discrete(4)
         self.garbage = draw.choice((0, 64, 4096, 200_000))
         self.episode = self.t = 0
@@ -61,8 +61,7 @@ class Base(gym.Env[Any, Any]):
         return self.see(), 1.0, self.t >= self.end, False, {"t": self.t}
 
     def see(self) -> Any:
-        size = self.observation_space.shape[0]
-        return self.chance.random(size, np.float32)
+        return self.chance.random(self.size, np.float32)
 
     def keep(self, value: Any) -> None:
         """Give the drawn attribute a value."""

@@ -28,7 +28,7 @@ class Case:
 
     def holder(self) -> str:
         """The path of what keeps, nothing where no Python object does."""
-        made = make(self.family, self.seed)
+        made: Base = make(self.family, self.seed)
         return type(made).HOLDER.format(name=made.name)
 
 

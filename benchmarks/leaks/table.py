@@ -116,12 +116,12 @@ def _close(rows: Rows, truths: Rows) -> str:
 def _is_named(row: Mapping[str, Any]) -> bool:
     """Whether the holder that is named first is the one that keeps."""
     first = next(iter(row.get("holders") or ()), "")
-    return bool(first.startswith(row["holder"]))
+    return bool(first and first.startswith(row.get("holder") or "?"))
 
 
 def _holders(rows: Rows) -> str:
     held = [row for row in rows.values() if row["leaks"] and row.get("holder") != ""]
-    return _share(sum(_is_named(row) for row in held if "holder" in row), len(held))
+    return _share(sum(_is_named(row) for row in held), len(held))
 
 
 def _beside(verdicts: Rows, rivals: Rows) -> str:
