@@ -41,7 +41,11 @@ def profile(
     ] = 1000,
     every: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Frames between readings.", show_default="a tenth"),
+        typer.Option(
+            metavar="N",
+            help="Frames between readings; fewer are taken where they cost time.",
+            show_default="a tenth",
+        ),
     ] = None,
     envs: Annotated[
         int, typer.Option(metavar="N", help="Measure what an env costs with up to so many.")
