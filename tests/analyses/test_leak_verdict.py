@@ -33,7 +33,7 @@ def run(
         counts = dict.fromkeys((Counted.PYTHON, Counted.MALLOC, Counted.MAPPED), 10 * MIB)
         counts |= dict.fromkeys((Counted.FILES, Counted.THREADS, Counted.PROCESSES), 2)
         for name, curve in told.items():
-            counts[Counted[name]] += round(curve(episode))
+            counts[Counted[name]] = counts.get(Counted[name], 0) + round(curve(episode))
         used = sum(curve(episode) for name, curve in told.items() if name in ("PYTHON", "MALLOC"))
         return EnvReading(
             frame=LENGTH * episode,
@@ -148,6 +148,17 @@ def test_an_array_that_was_reserved_is_filled_and_not_leaked() -> None:
     )
     assert judged.verdict is MemoryVerdict.FILLING
     assert judged.ends_at_bytes == pytest.approx(84 * MIB, rel=0.05)
+
+
+def test_workers_that_keep_something_leak_by_their_pages() -> None:
+    def each(episode: int) -> float:
+        return 20_000 * episode // 4096 * 4096
+
+    judged = judge(run({"OTHERS": each}, held=each))
+    assert judged.verdict is MemoryVerdict.LEAKING
+    assert judged.bytes_per_episode == pytest.approx(20_000, rel=0.03)
+    little = judge(run({"OTHERS": lambda episode: 4096 * (episode // 30)}))
+    assert little.verdict is MemoryVerdict.STABLE
 
 
 def test_garbage_that_waits_for_the_collector_is_told() -> None:

@@ -60,6 +60,8 @@ def kind_of(judgement: Judgement, holders: Sequence[GrownHolder], frames: int) -
     ):
         if what in names:
             return kind
+    if Counted.OTHERS in names:
+        return GrowthKind.OTHERS
     if Counted.MAPPED in names and Counted.MALLOC not in names:
         return GrowthKind.MAPPED
     paces = {row.what: row.per_frame for row in judgement.growing}

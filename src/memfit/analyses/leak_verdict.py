@@ -18,10 +18,12 @@ from memfit.analyses.line import fit
 from memfit.model.profile import Counted, EnvReading, Growing, Judgement, MemoryVerdict
 from memfit.units import KIB, MIB, format_bytes
 
-_BYTES = (Counted.PYTHON, Counted.MALLOC, Counted.MAPPED)
+_BYTES = (Counted.PYTHON, Counted.MALLOC, Counted.MAPPED, Counted.OTHERS)
 _NUMBERS = (Counted.FILES, Counted.THREADS, Counted.PROCESSES)
 # What an episode, or a frame where none ends, must add at least, and a leg in all.
 _AN_EPISODE, _A_FRAME, _A_LEG = 128.0, 8.0, 4 * KIB
+_PAGES_A_LEG = 256 * KIB  # of other processes, whose memory is known by the page
+_PAGES_SUSPECTED = 32 * KIB
 _NUMBERS_A_LEG = 3
 _PARTS = 0.7  # of a leg's parts must grow
 _OF_MEDIAN = 0.2  # of the usual part's pace: such a part grows
@@ -192,7 +194,7 @@ def _held(reading: EnvReading) -> int:
 
 def _by_pages(found: Legs, grown: Sequence[Counted]) -> bool:
     """Whether bytes are those of the kernel's pages: what is mapped need not be touched."""
-    if {Counted.MAPPED, Counted.THREADS, Counted.PROCESSES} & set(grown):
+    if {Counted.MAPPED, Counted.OTHERS, Counted.THREADS, Counted.PROCESSES} & set(grown):
         return True
     leg = found.legs[-1]
     mapped, used = leg[-1].blocks - leg[0].blocks, _in_use(leg[-1]) - _in_use(leg[0])
@@ -258,7 +260,10 @@ def _enough(leg: Sequence[EnvReading], what: Counted, *, parts: bool) -> bool:
             return grown > 0
         steps = _paces(leg, what)
         return grown >= _NUMBERS_A_LEG and sum(s > 0 for s in steps) >= _PARTS * len(steps)
-    if grown < _A_LEG or _rate(leg, what) < _floor(leg):
+    least = _A_LEG
+    if what is Counted.OTHERS:
+        least = _PAGES_A_LEG if parts else _PAGES_SUSPECTED
+    if grown < least or _rate(leg, what) < _floor(leg):
         return False
     steps = _paces(leg, what)
     usual = median(steps)
@@ -326,4 +331,7 @@ def _stable(found: Legs) -> str:
     said = f"what is in use changed by {grown:+,} bytes over {over}"
     if len(found.legs) > 1 and all_of_it >= _A_LEG > grown:
         said = f"it grew by {format_bytes(all_of_it)} at first, and has stopped: {said}"
+    held = found.last.held - found.warm.held
+    if held - max(0, all_of_it) >= _much(found.warm):
+        said += f"; {format_bytes(held)} of pages came that nothing in use explains"
     return said

@@ -25,6 +25,7 @@ class Counted(StrEnum):
     PYTHON = "Python objects"
     MALLOC = "malloc"  # arrays, tensors, and what C and C++ hold
     MAPPED = "mapped memory"
+    OTHERS = "other processes' memory"
     THREADS = "threads"
     PROCESSES = "processes"
     FILES = "file descriptors"
@@ -37,6 +38,7 @@ class GrowthKind(StrEnum):
     ARRAYS = "arrays"
     NATIVE = "native memory"
     MAPPED = "mapped memory"
+    OTHERS = "memory of worker processes"
     THREADS = "threads"
     PROCESSES = "processes"
     FILES = "file descriptors"

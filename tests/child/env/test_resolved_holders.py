@@ -53,6 +53,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     [
         ("env.last[*]", "Game", ("maxlen of the deque", 10, 3)),
         ("env.inner['one'].table[*]", "Inner", ("max_entries of Inner", 50, 2)),
+        ("env.inner[*].table[*]", "Inner", ("max_entries of Inner", 50, 2)),
         ("env.look_up", "Game", ("maxsize of the cache", 7, 0)),
         ("env.free[*]", "Game", None),
         ("env.danger[*]", "Game", None),

@@ -59,11 +59,14 @@ def _way(path: str) -> Iterator[Any]:
     yield thing
     for step in _STEP.finditer(rest):
         name, key = step.groups()
-        if key == "*":
+        if key == "*" and step.end() == len(rest):
             return
-        try:
-            thing = _attribute(thing, name) if name else _item(thing, key)
-        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+        try:  # of many alike, the first
+            if key == "*":
+                thing = next(iter(thing.values() if isinstance(thing, dict) else thing))
+            else:
+                thing = _attribute(thing, name) if name else _item(thing, key)
+        except (LookupError, AttributeError, StopIteration, TypeError, ValueError):
             return
         yield thing
 
@@ -73,6 +76,8 @@ def _root(path: str) -> tuple[Any, str | None]:
     name = re.match(r"\w+", path)
     if name and name.group() in main and name.group() in ("env", "envs", "wrapped"):
         return main[name.group()], path[name.end() :]
+    if name and name.group() == "envs" and "env" in main:  # of a vector env
+        return getattr(main["env"], "envs", ()), path[name.end() :]
     parts = path.split(".")
     for count in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:count]))

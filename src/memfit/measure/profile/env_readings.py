@@ -61,6 +61,7 @@ def full_reading(
     counts = _numbers(tree, said, members)
     if not counts:
         return None
+    others = held
     try:
         maps = mappings(tree.main)
     except OSError:
@@ -78,6 +79,7 @@ def full_reading(
     whole += sum(m.pss for m in maps)
     counts = {
         **counts,
+        Counted.OTHERS: others,
         Counted.PYTHON: python,
         Counted.MAPPED: max(0, reserved - beyond),
     }
