@@ -164,7 +164,7 @@ def _leaking(found: Legs, grown: Sequence[Counted], trimmed: int) -> Judgement:
     rows = tuple(_growing(found, what) for what in grown)
     amount = _held if _by_pages(found, grown) else _in_use
     pace = _pace(found, amount)
-    first = found.legs[1][0]
+    first = found.warm
     episodes = found.last.episode - first.episode
     over = f"{episodes:,} episodes" if episodes else f"{found.last.frame - first.frame:,} frames"
     names = ", ".join(what.value for what in grown)
@@ -172,7 +172,7 @@ def _leaking(found: Legs, grown: Sequence[Counted], trimmed: int) -> Judgement:
         pace = _pace(found, _held, last_only=True)
     return Judgement(
         verdict=MemoryVerdict.LEAKING,
-        why=f"{names} grew in each of {len(found.legs) - 1} legs, over {over}, the last of which "
+        why=f"{names} grew in each of {len(found.legs)} legs, over {over}, the last of which "
         "doubled their number",
         growing=rows,
         grown_bytes=amount(found.last) - amount(found.warm),
