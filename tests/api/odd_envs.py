@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from typing import Any
 
 import numpy as np
@@ -175,3 +176,9 @@ class Parallel:
         if self.t >= 10:
             self.agents = []
         return seen, {}, {}, {}, {}
+
+
+class Slow(Plain):
+    def step(self, action: Any) -> Any:
+        time.sleep(0.002)
+        return super().step(action)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -13,7 +15,8 @@ from memfit.model.stepping_words import Command
 _LATEST = 4  # a part of a leg ends at an episode's end, at the latest after so many times itself
 _PARTS = 4  # of the legs in which growth is confirmed
 _LEAST_EPISODES = 3  # to warm up
-_READING_SHARE = 0.02  # of the loop's time that quick readings may take
+# Of the loop's time that quick readings may take, and what the first is taken to cost, in seconds.
+_READING_SHARE, _READING_SECONDS = 0.02, 0.002
 # What grows is followed for at least so many times the frames and seconds, and at most so many.
 _LEAST_FACTOR, _LEAST_SECONDS, _MOST_FACTOR, _MOST_SECONDS, _MOST_LEGS_LONGER = 8, 1.0, 32, 6.0, 4
 _NUMBERS = {Counted.THREADS, Counted.PROCESSES, Counted.FILES}
@@ -86,15 +89,25 @@ class Follower:
     def read_on_the_way(self, begin: int) -> None:
         """The frames that were asked for, with quick readings as far as they cost little.
 
-        A reading that would take more than its share of the loop's time is left out.
+        Where one would take more than its share of the loop's time, it goes on without a stop to
+        where it does not.
         """
-        spent = self.stepper.reading_seconds
-        for number in range(1, max(1, self.frames // self.every) + 1):
-            to = begin + min(number * self.every, self.frames)
+        started, looped = time.monotonic(), self.stepper.said.nanoseconds
+        at, end, cost = begin, begin + self.frames, _READING_SECONDS
+        steps = self.every
+        while at < end:
+            to = min(end, at + steps)
             said = self.stepper.step(to, to + _LATEST * self.every)
-            loop = said.nanoseconds / 1e9
-            if self.stepper.reading_seconds - spent <= _READING_SHARE * loop:
+            at = max(to, said.frames)
+            loop = (said.nanoseconds - looped) / 1e9
+            spent = time.monotonic() - started - loop
+            if spent + cost <= _READING_SHARE * loop:
                 self._note(self.stepper.quick(1))
+                now = time.monotonic() - started - loop
+                spent, cost = now, now - spent
+            wait = (spent + cost) / _READING_SHARE - loop
+            pace = loop / max(1, said.frames - begin)
+            steps = self.every * max(1, math.ceil(wait / max(pace, 1e-9) / self.every))
 
     def _further_leg(self, leg: int) -> None:
         """As many frames as there were before, so that episodes double, in parts."""

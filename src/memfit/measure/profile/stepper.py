@@ -57,7 +57,6 @@ class Stepper:
         self.alive = alive
         self.peak = TreePeak(child.tree)
         self.frames_wanted = 0
-        self.reading_seconds = 0.0  # in which the child waited for quick readings
         self._ask, self._go = ask, go
         self._started = time.monotonic()
         self.said = self._wait()
@@ -75,9 +74,7 @@ class Stepper:
 
     def quick(self, leg: int) -> EnvReading:
         """A reading that costs little."""
-        begun = time.monotonic()
         found = quick_reading(self.child.tree, self.said, leg)
-        self.reading_seconds += time.monotonic() - begun
         if found is None:
             raise Stopped(self._ended())
         return found
