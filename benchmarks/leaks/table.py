@@ -135,7 +135,8 @@ def _beside(verdicts: Rows, rivals: Rows) -> str:
     lines = [
         "## Beside other tests",
         "",
-        "On the cases that all were asked about. Written by us from what is published of each.",
+        f"On {len(set(verdicts) & set(rivals))} cases drawn by chance, about which all were asked. "
+        + "Written by us from what is published of each.",
         "",
         "| test | leaks found | false alarms | precision | recall |",
         "|---|--:|--:|--:|--:|",
