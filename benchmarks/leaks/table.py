@@ -136,7 +136,7 @@ def _beside(verdicts: Rows, rivals: Rows) -> str:
         "## Beside other tests",
         "",
         f"On {len(set(verdicts) & set(rivals))} cases drawn by chance, about which all were asked. "
-        + "Written by us from what is published of each.",
+        "Written by us from what is published of each.",
         "",
         "| test | leaks found | false alarms | precision | recall |",
         "|---|--:|--:|--:|--:|",
