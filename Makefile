@@ -106,7 +106,10 @@ bench-explain: install  ## explanations of live processes: sums, names, a thousa
 bench-forecast: install  ## forecasts of synthetic and recorded runs: told right, and within their intervals
 	$(BIN)/python -m benchmarks.forecast
 
-bench-live: bench-forecast  ## what is told of live runs: forecasts and verdicts
+bench-live: bench-forecast  ## what is told of live runs: forecasts, verdicts, holders, and at which cost
+	for stage in systems never programs large table; do \
+		$(BIN)/python -m benchmarks.live $$stage || exit 1; \
+	done
 
 bench-loops: install  ## plans of any training loop against measured runs, libraries included (long)
 	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -r benchmarks/loops/libraries.txt

@@ -55,7 +55,8 @@ def count(count: Count, run: Run, draw: Random) -> None:
 def _right(run: Run) -> tuple[Growth, ...]:
     if run.truth == LEAK:
         return (Growth.LEAKING,)
-    return (Growth.FILLING,) if run.readings[-1].room else (Growth.STABLE,)
+    last = [r for r in run.readings if r.filling][-1:]  # a program that ends gives all of it back
+    return (Growth.FILLING,) if last and last[0].room else (Growth.STABLE,)
 
 
 def _alarmed(run: Run) -> bool:

@@ -154,8 +154,59 @@ def warming_up(draw: Random) -> Run:
     return run.make("warming up", NEITHER)
 
 
+def leak_after_first_updates(draw: Random) -> Run:
+    """The first updates come while it is still starting, each of seconds on a busy machine."""
+    run = begun(draw)
+    _leaking(run, run.start)
+    at, marks = run.start - draw.uniform(0, 5), []
+    height = log_uniform(draw, 10, 200) * MIB
+    while at < run.length:
+        lasts = draw.uniform(0.5, 6)
+        marks += [(at, height), (at + lasts, -height * draw.uniform(0.8, 1))]
+        at += lasts + draw.uniform(3, 15)
+    run.added.append(Steps(marks[: 2 * draw.randint(2, 400)]))
+    return run.make("leak after first updates", LEAK)
+
+
+def leak_with_stalls(draw: Random) -> Run:
+    """On a machine that others use: nothing goes on for seconds, then more at once."""
+    run = begun(draw)
+    rate = _leaking(run, run.start)
+    marks, at = [], run.start
+    while at < run.length:
+        works, rests = draw.uniform(1, 20), draw.uniform(0.5, 12)
+        marks += [(at + i * works / 40, rate * (works + rests) / 40) for i in range(40)]
+        at += works + rests
+    run.leak = Steps(marks)
+    return run.make("leak with stalls", LEAK)
+
+
+def slow_imports(draw: Random) -> Run:
+    """Workers that import at the same time on a machine that others use: much else than files."""
+    run = begun(draw)
+    workers, each, lasts = draw.randint(2, 12), draw.uniform(50, 200) * MIB, draw.uniform(15, 90)
+    begins = [run.start + draw.uniform(0, 20) for _ in range(workers)]
+    paces = [lasts * draw.uniform(0.7, 1.3) for _ in range(workers)]
+    pages = [draw.uniform(0.5, 1) * 70 * MIB for _ in range(workers)]
+    # What a library maps is read at once; its modules take their time after that.
+    loads = [
+        (begins[i] + paces[i] * draw.random(), pages[i] / 8)
+        for i in range(workers)
+        for _ in range(8)
+    ]
+    files, mapped = run.files, Steps(loads)
+    run.files = lambda seconds: files(seconds) + mapped(seconds)
+    run.processes = lambda seconds: 1 + bisect(begins, seconds)
+    run.added.append(
+        lambda s: sum(each * min(1, max(0, s - b) / p) for b, p in zip(begins, paces, strict=True))
+    )
+    run.start = max(b + p for b, p in zip(begins, paces, strict=True))
+    run.length += run.start
+    return run.make("slow imports", NEITHER)
+
+
 KINDS = (
     *(leak, leak_in_steps, leak_that_begins_late, leak_below_updates, leak_below_rollouts),
     *(leak_with_spikes, filling, plateau, updates, rollouts, rare_spikes, long_start),
-    *(first_uses, warming_up),
+    *(first_uses, warming_up, leak_after_first_updates, leak_with_stalls, slow_imports),
 )

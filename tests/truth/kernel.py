@@ -121,8 +121,8 @@ def _tree(readings: Sequence[dict[str, int]]) -> int:
 
 
 def recorded(memfit: int) -> int:
-    """The command of `memfit run`, which a keeper lies between."""
-    return below(memfit)[1]
+    """The command of `memfit run`: the first below its keeper, which is its own first child."""
+    return below(below(memfit)[0])[0]
 
 
 def below(pid: int) -> list[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -41,6 +42,7 @@ _QUIET, _QUIET_SHARE = 30.0, 1.0
 _CALM, _CALM_SHARE = 5.0, 0.5
 _LONGEST_START = 180.0
 _JUMP = 0.03  # more than before within a second
+_STAYS = 2.0  # seconds: what goes before is an update's
 _FILES, _FILES_SHARE = 4 * MIB, 0.03
 
 
@@ -82,19 +84,24 @@ def start_over(readings: Sequence[Reading]) -> float:
     """When the start was over, in seconds.
 
     Its signs are more pages of files and more processes than ever, and memory that jumps to where
-    it never was. It lasts as long as one sign follows the other.
+    it never was, and stays there. It lasts as long as one sign follows the other.
     """
     first = last = held_at = readings[0].seconds
     highest = held = readings[0].bytes
     files = processes = 0
+    latest: deque[Reading] = deque()
     for reading in readings:
         at = reading.seconds
         quiet, so_far = at - last, last - first
         if quiet > max(_QUIET, _QUIET_SHARE * so_far) or at - first > _LONGEST_START:
             break
-        if reading.processes > processes or reading.files > files + _files_step(files):
+        step = _files_step(files, reading.processes)
+        if reading.processes > processes or reading.files > files + step:
             last, files, processes = at, reading.files, max(processes, reading.processes)
-        highest = max(highest, reading.bytes)
+        latest.append(reading)
+        while at - latest[0].seconds > _STAYS:
+            latest.popleft()
+        highest = max(highest, min(r.bytes for r in latest))
         if at - held_at >= 1.0:
             jumped = highest > (1 + _JUMP * (at - held_at)) * held
             if jumped and quiet <= max(_CALM, _CALM_SHARE * so_far):
@@ -103,8 +110,9 @@ def start_over(readings: Sequence[Reading]) -> float:
     return last
 
 
-def _files_step(files: int) -> float:
-    return max(_FILES, _FILES_SHARE * files)
+def _files_step(files: int, processes: int) -> float:
+    """What more of files is a sign: little of what all have may be much of what one has."""
+    return max(_FILES, _FILES_SHARE * files / max(1, processes))
 
 
 def thinned(readings: Sequence[Reading]) -> list[Reading]:
@@ -124,11 +132,21 @@ def _seconds(reading: Reading) -> float:
 
 
 def windows(readings: Sequence[Reading]) -> list[tuple[Window, float]]:
-    """The run after its start, its latest half, quarter and so on; and the highest low before."""
+    """The run after its start, its latest half, quarter and so on; and the highest low before.
+
+    One begins where it was lowest: what the start ended in, or a first update, may be given back.
+    """
     begin, end = start_over(readings), readings[-1].seconds
     rest = readings[bisect_left(readings, begin, key=_seconds) :]
-    found, seconds = [], end - begin
+    lowest = min(rest, key=lambda reading: reading.bytes).seconds
+    lengths, seconds = [end - lowest], end - begin
     while seconds >= LEAST_SECONDS:
+        lengths.append(seconds)
+        seconds /= 2
+    found = []
+    for seconds in sorted(set(lengths), reverse=True):
+        if seconds < LEAST_SECONDS:
+            break
         since = end - seconds
         at = bisect_left(rest, since, key=_seconds)
         if len(rest) - at < _LEAST_READINGS:
@@ -137,7 +155,6 @@ def windows(readings: Sequence[Reading]) -> list[tuple[Window, float]]:
         count = int((since - begin) / window.width)
         highest = max(cut(rest[:at], begin, since, count).lows) if count and at else 0.0
         found.append((window, highest))
-        seconds /= 2
     return found
 
 

@@ -85,6 +85,7 @@ class Native:
     free: int = 0
     threads: Mapping[str, int] = field(default_factory=dict)
     free_in_arenas: int = 0
+    cut: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,6 +58,17 @@ def test_what_grew_most_between_two_looks_is_told(tmp_path: Path) -> None:
     assert "from 10 s to 30 s" in text and "a step, to" in text
 
 
+def test_a_run_that_ends_is_looked_at_once_more_and_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holder_looks, "_LAST_LOOK", 100.0)
+    looks = HolderLooks()
+    with running(GROWS, tmp_path) as process:
+        looks.look_last(3.0, {process.pid: MIB, 1: 0}, None)
+    assert looks.grown() == ""
+    assert looks.held_most().startswith("steady held most at 3 s: 20.0 MiB")
+
+
 @pytest.mark.parametrize(
     ("seconds", "amount"),
     [(1.0, 500 * MIB), (100.0, MIB)],  # too early, too little

@@ -84,11 +84,15 @@ def _mapping(head: bytes, amounts: dict[str, int]) -> Mapping:
     )
 
 
-def nameless(pid: int) -> list[Span]:
-    """The addresses of all private memory that no file backs, which is known at once."""
+def listed(pid: int) -> list[Mapping]:
+    """All mappings of a process, without what is in memory of them, which is known at once."""
     with open(f"/proc/{pid}/maps", "rb") as file:
-        found = [_mapping(line, {}) for line in file]
-    return [(m.start, m.end) for m in found if m.nameless]
+        return [_mapping(line, {}) for line in file]
+
+
+def nameless(pid: int) -> list[Span]:
+    """The addresses of all private memory that no file backs."""
+    return [(m.start, m.end) for m in listed(pid) if m.nameless]
 
 
 def apart(some: Sequence[Span], others: Sequence[Span]) -> int:

@@ -27,6 +27,7 @@ class ProcessMemory:
     """
 
     def __init__(self, pid: int) -> None:
+        self.pid = pid
         self._pages, self._bytes = (_opened(f"/proc/{pid}/{name}") for name in ("pagemap", "mem"))
 
     def __enter__(self) -> ProcessMemory:

@@ -6,8 +6,11 @@ from a copy.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +25,18 @@ Indices = NDArray[np.int64]
 HEAD, FLAGS = 16, 7  # before each block; bits of its size that say something else
 _LEAST_BLOCK, _BEFORE_IN_USE = 32, 1
 _LARGEST_HEAP = 2**30  # a copy of it is made, and several times as much is worked with
+_AT_ONCE = 1 << 16  # blocks that are listed without a look at the time
 _CHAIN = 64  # so many blocks do not follow one another by chance
+
+
+class TooLong(Exception):
+    """To follow pointers takes longer than there is time for."""
+
+
+def check(until: float) -> None:
+    """Raise TooLong when the time is over."""
+    if time.monotonic() > until:
+        raise TooLong
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +87,16 @@ def copy_of(span: Span, memory: ProcessMemory, numbers: Sequence[Span] = ()) -> 
 
 
 class HeapBlocks:
-    """The blocks of a heap, by address."""
+    """The blocks of a heap, by address. Raises TooLong where they are too many for the time."""
 
-    def __init__(self, start: int, words: Words) -> None:
+    def __init__(self, start: int, words: Words, until: float = inf) -> None:
         self.start = start
         self.words = words
-        edges = list(_walk(words))
+        edges: list[int] = []
+        blocks = _walk(words)
+        while some := list(islice(blocks, _AT_ONCE)):
+            edges += some
+            check(until)
         self.offsets = np.array(edges, dtype=np.int64)
         self.count = max(0, len(edges) - 1)
         self.sizes = np.diff(self.offsets)

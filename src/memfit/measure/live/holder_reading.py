@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 
 from memfit.errors import UsageError
 from memfit.measure.kernel.process_memory import Span
@@ -28,6 +29,11 @@ WAIT = 4.0  # seconds that a process may take to tell, if nobody says otherwise
 TO_ANSWER = 5.0  # seconds after which there shall be an answer
 _WALKING = 3.0  # seconds of these in which objects are read from outside
 _LEAST_SECONDS = 0.2
+_LAST = 0.5  # seconds of these for what comes after reading
+_NOT_FOLLOWED = (
+    "what C and C++ hold in process {} was not looked for, since that takes longer: "
+    "--native does it"
+)
 _FOLLOWED_A_SECOND = 150 * 2**20  # bytes of heap and objects that are followed in a second
 _CLOCKS = time.monotonic, time.process_time
 _ASKED_AT_ONCE = 16
@@ -83,14 +89,13 @@ def read_holders(
         if native is None and wanted and told[pid].outside:
             wanted = _in_time(processes, pid, since)
             if not wanted:
-                notes.append(
-                    f"what C and C++ hold in process {pid} was not looked for, since that takes "
-                    "longer: --native does it"
-                )
+                notes.append(_NOT_FOLLOWED.format(pid))
         return _places(told.get(pid)) if wanted else None
 
     if told or native:  # telling takes seconds: what is dealt out is what there is now
-        processes = process_tree.read_tree(pid, children=children, numbers=numbers)
+        until = started + TO_ANSWER - _LAST if native is None else inf
+        processes = process_tree.read_tree(pid, children=children, numbers=numbers, until=until)
+        notes += [_NOT_FOLLOWED.format(v.pid) for v in processes if v.native.cut]
     private = sum(view.private for view in processes)
     dealt: dict[int, Dealt] = {}
     readings = []

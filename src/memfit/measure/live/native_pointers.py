@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,16 @@ from numpy.typing import NDArray
 from memfit.measure.kernel.elf import zeroed_bytes
 from memfit.measure.kernel.mappings import Mapping, split
 from memfit.measure.kernel.process_memory import ProcessMemory
-from memfit.measure.live.heap import HEAD, HeapBlocks, HeapCopy, Indices, Words, copy_of
+from memfit.measure.live.heap import (
+    HEAD,
+    HeapBlocks,
+    HeapCopy,
+    Indices,
+    TooLong,
+    Words,
+    check,
+    copy_of,
+)
 from memfit.measure.live.mapped_blocks import MappedBlocks
 from memfit.measure.live.mapping_layers import library_name
 from memfit.model import Native
@@ -29,15 +39,33 @@ _TENSORS = "libc10"
 
 
 def follow(
-    heap: HeapCopy | None, arrays: Words, maps: Sequence[Mapping], memory: ProcessMemory
+    heap: HeapCopy | None,
+    arrays: Words,
+    maps: Sequence[Mapping],
+    memory: ProcessMemory,
+    until: float = inf,
 ) -> Native:
     """What libraries hold in the heap, and where tensors and arrays have their numbers.
 
     `arrays` are the places of numbers that arrays know of. Without a heap only those are found
-    that are a mapping of their own.
+    that are a mapping of their own; so it is where following takes longer than `until`.
     """
+    try:
+        return _followed(heap, arrays, maps, memory, until)
+    except TooLong:
+        found = MappedBlocks(maps, memory).pointed_to(arrays)
+        return Native(arrays=tuple(found), cut=True)
+
+
+def _followed(
+    heap: HeapCopy | None,
+    arrays: Words,
+    maps: Sequence[Mapping],
+    memory: ProcessMemory,
+    until: float,
+) -> Native:
     mapped = MappedBlocks(maps, memory)
-    blocks = HeapBlocks(heap.start, heap.words) if heap is not None else None
+    blocks = HeapBlocks(heap.start, heap.words, until) if heap is not None else None
     if heap is None or blocks is None or not blocks.count:
         return Native(arrays=tuple(mapped.pointed_to(arrays)))
     tensors = blocks.words_of(
@@ -54,6 +82,7 @@ def follow(
     for name, data in _data(maps, memory):
         if name.startswith(_INTERPRETER):
             continue
+        check(until)
         roots = np.unique(
             np.concatenate(
                 [blocks.pointed_to(copy_of((m.start, m.end), memory).words) for m in data]
@@ -64,7 +93,8 @@ def follow(
         names.append(name)
         reached.append(roots)
     if reached:
-        _spread(owner, np.concatenate(reached), *blocks.pointers())
+        check(until)
+        _spread(owner, np.concatenate(reached), *blocks.pointers(), until)
     owner[numbers] = -1
     used = blocks.in_use
     owned = np.bincount(owner[used] + 1, weights=blocks.sizes[used], minlength=len(names) + 1)
@@ -98,9 +128,12 @@ def _beginning_in(blocks: HeapBlocks, library: Sequence[Mapping]) -> Indices:
     return np.flatnonzero((begins >= np.uint64(low)) & (begins < np.uint64(high)) & blocks.in_use)
 
 
-def _spread(owner: NDArray[np.int32], reached: Indices, first: Indices, to: Indices) -> None:
+def _spread(
+    owner: NDArray[np.int32], reached: Indices, first: Indices, to: Indices, until: float
+) -> None:
     """Give every block that is not owned yet to the owner of the block that reaches it first."""
     while len(reached):
+        check(until)
         counts = first[reached + 1] - first[reached]
         begins = np.cumsum(counts) - counts
         # Where the pointers of these blocks lead, and whose these are.

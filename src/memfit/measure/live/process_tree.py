@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 
 from memfit.errors import UsageError
 from memfit.measure.kernel import proc
@@ -25,6 +26,7 @@ SETTINGS = (
     "PYTHONMALLOC",
     "LD_PRELOAD",
 )
+_FOLLOWING = 1.5  # seconds that are kept for following pointers, of what there is
 _KERNEL_THREAD = 0x0020_0000
 
 
@@ -33,28 +35,34 @@ def read_tree(
     *,
     children: bool = True,
     numbers: Callable[[int], Sequence[Span] | None] = lambda _: None,
+    until: float = inf,
 ) -> list[ProcessView]:
     """The process and, where asked for, all below it. Raises UsageError for the process itself.
 
-    Where `numbers` are given, pointers are followed through the heap, but for those places.
+    Where `numbers` are given, pointers are followed through the heap, but for those places, as far
+    as that is done by `until`.
     """
     check_readable(pid)
     below = proc.descendants(pid) if children else []
-    return [read_process(pid, numbers=numbers(pid)), *read_processes(below, numbers=numbers)]
+    first = read_process(pid, numbers=numbers(pid), until=until)
+    return [first, *read_processes(below, numbers=numbers, until=until)]
 
 
 def read_processes(
-    pids: Sequence[int], *, numbers: Callable[[int], Sequence[Span] | None] = lambda _: None
+    pids: Sequence[int],
+    *,
+    numbers: Callable[[int], Sequence[Span] | None] = lambda _: None,
+    until: float = inf,
 ) -> list[ProcessView]:
     """Those of these processes that have not ended and are ours to read."""
     found = []
     for pid in pids:
         with suppress(UsageError):
-            found.append(read_process(pid, numbers=numbers(pid)))
+            found.append(read_process(pid, numbers=numbers(pid), until=until))
     return found
 
 
-def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
+def read_process(pid: int, *, numbers: Sequence[Span] | None, until: float = inf) -> ProcessView:
     """One process, as in `read_tree`. Raises UsageError where it is gone or may not be read."""
     # These load numpy, which those who only ask whether a process is alive do without.
     from memfit.measure.live.arenas import in_arenas
@@ -63,14 +71,14 @@ def read_process(pid: int, *, numbers: Sequence[Span] | None) -> ProcessView:
 
     try:
         with ProcessMemory(pid) as memory:
-            now = settled(pid, memory, numbers)
+            now = settled(pid, memory, numbers, until - _FOLLOWING)
             if now is None:
                 raise _gone(pid)
             own = threads(pid, now.maps, memory)
             parts = Layers(now.maps, own, memory).parts()
             followed = Native()
             if now.arrays is not None:
-                followed = follow(now.heap, now.arrays, now.maps, memory)
+                followed = follow(now.heap, now.arrays, now.maps, memory, until)
                 used, free = in_arenas(spans_of(parts, Layer.ARENAS), own, memory)
                 followed = replace(followed, threads=used, free_in_arenas=free)
         parts += _rounding(now.total.pss - sum(m.pss for m in now.maps), len(now.maps))

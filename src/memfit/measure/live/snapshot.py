@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +34,13 @@ class Snapshot:
     arrays: NDArray[np.uint64] | None  # where arrays say that their numbers are, if wanted
 
 
-def settled(pid: int, memory: ProcessMemory, numbers: Sequence[Span] | None) -> Snapshot | None:
+def settled(
+    pid: int, memory: ProcessMemory, numbers: Sequence[Span] | None, until: float = inf
+) -> Snapshot | None:
     """The snapshot in which the least came and went; the first that is good enough.
 
     With heap and arrays where `numbers` are given: places that need not be read. None of what has
-    ended.
+    ended. After `until` it is not read again.
     """
     objects: Sequence[Span] = ()
     if numbers is not None:  # where they lie changes little, and takes long to find
@@ -57,6 +61,6 @@ def settled(pid: int, memory: ProcessMemory, numbers: Sequence[Span] | None) -> 
             moved += apart([(m.start, m.end) for m in maps if m.nameless], nameless(pid))
         if best is None or moved < best.moved:
             best = Snapshot(maps=maps, total=total, moved=moved, heap=heap, arrays=arrays)
-        if best.moved <= _SAME * best.total.pss:
+        if best.moved <= _SAME * best.total.pss or time.monotonic() > until:
             break
     return best

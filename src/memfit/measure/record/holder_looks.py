@@ -1,7 +1,8 @@
 """Looks now and then at who holds the memory of a recorded run, to tell what grew.
 
 A small process of its own reads the run's objects from outside, so that neither the run nor the
-guard waits for it. Nothing is looked at where the machine has little memory left.
+guard waits for it, but for the last look at a run that is over its limit and held still. Nothing is
+looked at where the machine has little memory left.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from memfit.units import MIB, format_bytes
 
 _PROGRAM = "memfit.measure.live.outside_walk"
 _WALK_SECONDS, _LONGEST = 4.0, 30.0  # of walking; of the whole process, after which it is ended
+_LAST_WALK, _LAST_LOOK = 1.5, 3.0  # seconds of both where a run is held still for it
 _FIRST, _APART = 4.0, 4.0  # seconds after the start, and between two looks, at least
 _WORK, _SHARE = 4.0, 0.02  # seconds of the processor, and share of the time, that looks may take
 _TAKES = 1.2  # seconds of the processor that the first look is believed to take
@@ -62,18 +64,35 @@ class HolderLooks:
         if self._running is not None:
             self._take(seconds)
         elif held and self._due(seconds, sum(held.values())):
-            pid = max(held, key=lambda member: held[member])
-            self._began = seconds, pid, step
-            self._bytes = sum(held.values())
-            self._next = seconds + _REFUSED
-            with suppress(OSError):  # no process more is permitted
-                self._running = subprocess.Popen(
-                    [sys.executable, "-P", "-m", _PROGRAM, str(pid), str(_WALK_SECONDS)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    env=self._environment,
-                )
+            self._begin(seconds, held, step, _WALK_SECONDS)
+
+    def look_last(self, seconds: float, held: Mapping[int, int], step: int | None) -> None:
+        """Look once more and wait for it, a short while: the run is held still, and then ends."""
+        if not held or available() < _NEEDS:
+            return
+        self.end()
+        self._begin(seconds, held, step, _LAST_WALK)
+        if self._running is not None:
+            with suppress(subprocess.TimeoutExpired):  # what it writes fits into the pipe
+                self._running.wait(_LAST_LOOK)
+            self._take(seconds)
+        self.end()
+
+    def _begin(
+        self, seconds: float, held: Mapping[int, int], step: int | None, walk: float
+    ) -> None:
+        pid = max(held, key=lambda member: held[member])
+        self._began = seconds, pid, step
+        self._bytes = sum(held.values())
+        self._next = seconds + _REFUSED
+        with suppress(OSError):  # no process more is permitted
+            self._running = subprocess.Popen(
+                [sys.executable, "-P", "-m", _PROGRAM, str(pid), str(walk)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=self._environment,
+            )
 
     def _due(self, seconds: float, amount: int) -> bool:
         if seconds < self._next or amount < max(_LEAST, _GROWN * self._bytes):
@@ -125,6 +144,14 @@ class HolderLooks:
             a_step = more[path] / (last.step - first.step)
             text += f" or {format_bytes(round(a_step))} a step"
         return f"{text}, to {format_bytes(last.held[path])}"
+
+    def held_most(self) -> str:
+        """What held most, for a run that ended before it could be seen to grow."""
+        held = self.last.held if self.last is not None else {}
+        path = max(held, key=lambda name: held[name], default="")
+        if self.last is None or not path or held[path] < _TOLD:
+            return ""
+        return f"{path} held most at {self.last.seconds:.0f} s: {format_bytes(held[path])}"
 
 
 def _by_container(held: Mapping[str, int]) -> dict[str, int]:

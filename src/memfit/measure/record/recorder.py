@@ -91,7 +91,7 @@ class Recorder:
         if self.limit is not None:
             facts |= {"limit_bytes": self.limit.bytes, "limit_source": self.limit.source}
             self._guard = LimitGuard(
-                self._sampler, self.limit.bytes, grace=self.grace, rows=self.tools.ledger
+                self._sampler, self.limit.bytes, grace=self.grace, rows=self._last_rows
             )
         self._ready = True
         self.recording.tell(lambda recording: recording.about(**facts))
@@ -219,6 +219,14 @@ class Recorder:
             self._event(EventKind.WARNING, text, amount)
             self._say(f"warning: {text}")
 
+    def _last_rows(self, members: Sequence[int]) -> Ledger:
+        """The rows of a run that is held still, over its limit; and a last look at who holds it."""
+        ledger = self.tools.ledger(members)
+        if self.tools.looks is not None:
+            with suppress(Exception):  # without it, what was seen before is told
+                self.tools.looks.look_last(self.seconds, self._sampler.held, self.recording.step)
+        return ledger
+
     def _keep_below(self) -> None:
         """Have the guard act, then tell what it did."""
         assert self._guard is not None
@@ -240,7 +248,9 @@ class Recorder:
         if self.tools.looks is not None:
             self.tools.looks.end()
         if self._ended_by_us:
-            self._event(EventKind.KILLED, self._with_what_grew(self._ended_by_us), self.peak)
+            self._event(
+                EventKind.KILLED, self._with_what_grew(self._ended_by_us, ended=True), self.peak
+            )
         else:
             self._look_for_oom_kills(killed=code == 128 + signal.SIGKILL)
             self._tell_of(left)
@@ -269,8 +279,9 @@ class Recorder:
             self._event(EventKind.WARNING, text)
             self._say(text)
 
-    def _with_what_grew(self, text: str) -> str:
-        grown = "" if self.tools.looks is None else self.tools.looks.grown()
+    def _with_what_grew(self, text: str, *, ended: bool = False) -> str:
+        looks = self.tools.looks
+        grown = "" if looks is None else looks.grown() or (looks.held_most() if ended else "")
         return f"{text}; {grown}" if grown else text
 
     def _event(self, kind: EventKind, text: str, amount: int = 0) -> None:

@@ -8,10 +8,11 @@ ready: what the tree holds for certain, and the most that it can hold.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memfit.measure.kernel import proc
-from memfit.measure.kernel.mappings import Mapping, mappings
+from memfit.measure.kernel.mappings import Mapping, listed, mappings
+from memfit.measure.kernel.process_memory import ProcessMemory
 from memfit.model import Reading
 
 _SHARE = 200  # an exact reading takes at most this part of the time between two
@@ -228,7 +229,7 @@ class Filling:
             return
         started = time.thread_time()  # what it costs, however busy the machine is
         try:
-            maps = [m for m in mappings(self.pid) if _may_fill(m)]
+            maps = _large_blocks(self.pid)
         except OSError:
             return
         found = [(block, self._filled(block)) for block in maps]
@@ -245,6 +246,15 @@ class Filling:
                 more = block.rss - before.rss - max(0, block.reserved - before.reserved)
                 return max(0, filled + more)
         return 0
+
+
+def _large_blocks(pid: int) -> list[Mapping]:
+    """Blocks that may be filled, with what of them is there: looked up for these alone."""
+    with ProcessMemory(pid) as memory:
+        if not memory.readable:
+            return [m for m in mappings(pid) if _may_fill(m)]
+        found = [m for m in listed(pid) if _may_fill(m)]
+        return [replace(m, rss=memory.resident(m.start, m.end)) for m in found]
 
 
 def _may_fill(mapping: Mapping) -> bool:

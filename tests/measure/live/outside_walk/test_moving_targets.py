@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from memfit.inside.holders import python_rows
+from memfit.measure.kernel.mappings import mappings
+from memfit.measure.kernel.process_memory import ProcessMemory
 from memfit.measure.live.outside_walk.answer import walk_outside
-from memfit.measure.live.outside_walk.interpreter import NotWalkable
+from memfit.measure.live.outside_walk.interpreter import Interpreter, NotWalkable
+from memfit.measure.live.outside_walk.memory_copy import MemoryCopy
+from memfit.measure.live.outside_walk.walk_phases import WholeWalk
 from tests.measure.live.outside_walk.children import PYTHONS, running
 
 MUTATES = """
@@ -66,6 +71,68 @@ def test_one_that_changes_its_containers_all_the_time(python: str, tmp_path: Pat
                 counts.append(int(process.stdout.readline()))
                 time.sleep(0.05)
             assert counts[0] < counts[1]  # it goes on
+
+
+GROWS_MEANWHILE = """
+import sys
+
+rows = [bytes(100) + str(i).encode() for i in range(5_000)]
+names = {f"name {i}": bytearray(100) for i in range(5_000)}
+print("ready", flush=True)
+for line in sys.stdin:
+    rows += [bytes(100) + str(i).encode() for i in range(400_000)]
+    names.update({f"more {i}": bytearray(100) for i in range(100_000)})
+    others = [list(range(1000, 1100)) for _ in range(1000)]  # where the tables were before
+    print("grown", flush=True)
+"""
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_containers_that_have_moved_since_they_were_copied_are_followed(
+    python: str, tmp_path: Path
+) -> None:
+    with (
+        running(GROWS_MEANWHILE, tmp_path, python) as process,
+        ProcessMemory(process.pid) as memory,
+    ):
+        assert process.stdin is not None and process.stdout is not None
+        maps = mappings(process.pid)
+        copy = MemoryCopy(maps, memory, 2**27)
+        walk = WholeWalk(Interpreter(process.pid, maps, copy), maps, {}, time.monotonic() + 60)
+        assert walk.walk(variables_only=True)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "grown\n"
+        again = WholeWalk(walk.python, maps, {}, time.monotonic() + 60)
+        assert again.walk(variables_only=True)
+        rows = {row["holder"]: row for row in python_rows(again.names.tree)}
+    assert rows["rows"]["elements"] == 405_000
+    assert rows["rows"]["objects"] == pytest.approx(405_000, rel=0.02)
+    assert rows["names"]["objects"] == pytest.approx(210_000, rel=0.02)
+
+
+BESIDE_ANOTHER = """
+import sys
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+getattr(interpreters, "exec", interpreters.run_string)(
+    interpreters.create(), "its = [bytes(100) + str(i).encode() for i in range(3000)]"
+)
+mine = [bytes(100) + str(i).encode() for i in range(3000)]
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_main_interpreter_is_walked_where_there_are_others(python: str, tmp_path: Path) -> None:
+    with running(BESIDE_ANOTHER, tmp_path, python) as process:
+        answer = walk_outside(process.pid, seconds=60, roles={})
+    rows = {row["holder"]: row["objects"] for row in answer["python"]}
+    assert rows["mine"] == 3001
+    assert "its" not in rows
 
 
 def test_a_walk_ends_in_time_with_what_it_has(tmp_path: Path) -> None:

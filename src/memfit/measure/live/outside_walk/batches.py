@@ -91,9 +91,15 @@ class NumberedTree:
         return np.array(found, dtype=np.int64)[inverse]
 
     def add(
-        self, batch: Batch, small: Indices, large: Indices, elements: Indices | None = None
+        self,
+        batch: Batch,
+        small: Indices,
+        large: Indices,
+        elements: Indices | None = None,
+        *,
+        count: bool = True,
     ) -> None:
-        """Count objects for their holders."""
+        """Count objects for their holders, or only what they take beside."""
         own, inverse = np.unique(batch.nodes, return_inverse=True)
         sums = [np.bincount(inverse, weights=w * batch.weights) for w in (small, large)]
         counts = np.bincount(inverse, weights=batch.weights)
@@ -104,5 +110,5 @@ class NumberedTree:
             node = self.nodes[number]
             node.small += int(sums[0][i])
             node.large += int(sums[1][i])
-            node.objects += int(counts[i])
+            node.objects += int(counts[i]) if count else 0
             node.elements = max(node.elements, int(most[i]))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -65,6 +64,7 @@ _RUNTIME, _VERSION = "_PyRuntime", "Py_Version"
 _WANTED = frozenset({*TYPES, _RUNTIME, _VERSION})
 _STATE_WORDS = 8192  # of an interpreter's state, in which its first thread is looked for
 _MOST_THREADS, _MOST_FRAMES = 4096, 10_000
+_FRAME_WORDS, _TRIES = 10, 16  # of a frame; of a thread's frames, which come and go
 _AT_ONCE = 256
 _MOST_RUNTIME = 2**22
 _MODULES = ("sys", "builtins", "__main__")  # that are always there
@@ -164,13 +164,10 @@ class Interpreter:
         """The running functions of each thread, the innermost first."""
         for thread in self._threads():
             frames: list[Frame] = []
-            for address in self._frames(thread):
-                words = self.copy.list_at(address, 10)
-                code = words[self.layout.frame_code] if words else 0
-                if self.type_of(code) == self.types["PyCode_Type"]:
-                    start = address + 8 * self.layout.frame_locals
-                    holder = words[self.layout.frame_globals]
-                    frames.append(Frame(code=code, locals=start, globals=holder))
+            for address, words in self._frames(thread):
+                start = address + 8 * self.layout.frame_locals
+                holder, code = words[self.layout.frame_globals], words[self.layout.frame_code]
+                frames.append(Frame(code=code, locals=start, globals=holder))
             yield frames
 
     def variables(self, frame: Frame) -> Iterator[tuple[str, int, bool]]:
@@ -182,7 +179,7 @@ class Interpreter:
         kinds = self.copy.bytes_at(
             self._word(frame.code + at.CODE_KINDS) + at.BYTES_DATA, len(names)
         )
-        values = self.copy.list_at(frame.locals, len(names))
+        values = self._now(frame.locals, len(names))
         for name, kind, value in zip(names, kinds, values, strict=False):
             if value:
                 yield self.text(name), value, bool(kind & (at.FREE_VARIABLE | at.CELL_VARIABLE))
@@ -233,12 +230,17 @@ class Interpreter:
         return False
 
     def _states(self) -> Iterator[int]:
-        """What may be the state of the main interpreter: named twice in a row."""
+        """What may be the state of the main interpreter: named behind the newest, which it may be.
+
+        With other interpreters in the process the newest is one of these.
+        """
         start, size = self._runtime
-        words = self.copy.list_at(start, min(size // 8, 4096))
-        for one, other in pairwise(words):
-            if one == other and one > 2**16 and one % 8 == 0:
-                yield one
+        words = np.array(self.copy.list_at(start, min(size // 8, 4096)), dtype=np.uint64)
+        likely = self.copy.readable(words, 64) & (words > np.uint64(2**16))
+        pairs = likely[:-1] & likely[1:]
+        same = words[:-1] == words[1:]
+        yield from words[1:][pairs & same].tolist()
+        yield from words[1:][pairs & ~same][::-1].tolist()  # the main one comes after the newest
 
     def _threads(self) -> Iterator[int]:
         """The states of all threads."""
@@ -269,16 +271,39 @@ class Interpreter:
                 yield step
                 step = words[link]
 
-    def _frames(self, thread: int) -> Iterator[int]:
+    def _frames(self, thread: int) -> list[tuple[int, list[int]]]:
+        """The frames of a thread with their words, as they are by now, the innermost first.
+
+        A function that returns meanwhile leaves nothing behind that leads on: the longest of some
+        tries is the one that was not led astray.
+        """
+        tries = (self._chain_of_frames(thread) for _ in range(_TRIES))
+        return max(tries, key=len)
+
+    def _chain_of_frames(self, thread: int) -> list[tuple[int, list[int]]]:
         layout = self.layout
-        frame = self._word(thread + layout.thread_frame)
+        frame = self._now(thread + layout.thread_frame, 1)[0]
         if layout.frame_behind_pointer >= 0 and frame:
-            frame = self._word(frame + layout.frame_behind_pointer)
-        seen: set[int] = set()
-        while frame and frame not in seen and len(seen) < _MOST_FRAMES:
-            seen.add(frame)
-            yield frame
-            frame = self._word(frame + 8 * layout.frame_previous)
+            frame = self._now(frame + layout.frame_behind_pointer, 1)[0]
+        found: dict[int, list[int]] = {}
+        while frame and frame not in found and len(found) < _MOST_FRAMES:
+            words = self._now(frame, _FRAME_WORDS)
+            if not any(words):
+                break
+            found[frame] = words
+            frame = words[layout.frame_previous]
+        code = self.types["PyCode_Type"]
+        return [
+            f for f in found.items() if self._now(f[1][layout.frame_code] + at.TYPE, 1)[0] == code
+        ]
+
+    def _now(self, address: int, count: int) -> list[int]:
+        """Some words as they are by now, past the copy; zeros where they cannot be read."""
+        place = np.array([address], dtype=np.uint64)
+        if not self.copy.readable(place, 8 * count)[0]:
+            return [0] * count
+        words: list[int] = self.copy.now(place, count)[0].tolist()
+        return words
 
 
 def _wide(head: int) -> int:

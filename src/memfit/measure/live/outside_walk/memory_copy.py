@@ -6,15 +6,17 @@ walk that asks for millions of words gets them out of the copy, without a call f
 
 from __future__ import annotations
 
+import contextlib
+import time
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memfit.measure.kernel.mappings import Mapping
+from memfit.measure.kernel.mappings import Mapping, listed
 from memfit.measure.kernel.proc import PAGE
-from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.kernel.process_memory import ProcessMemory, cut
 
 Addresses = NDArray[np.uint64]
 Words = NDArray[np.uint64]
@@ -25,6 +27,7 @@ _BITS = 16  # of an address within a chunk
 _CHUNK = 1 << _BITS
 _WORDS = _CHUNK // 8
 _LARGEST = 2**36  # a mapping beyond that is address space kept for something else
+_MORE_MARKS = 2**27  # for 2 GiB that come while it is read
 _MOST_AT_ONCE = 256  # chunks that one read brings, at most
 
 
@@ -33,31 +36,44 @@ class MemoryCopy:
 
     def __init__(self, maps: Sequence[Mapping], memory: ProcessMemory, most_bytes: int) -> None:
         self._memory = memory
-        own = [m for m in maps if _may_hold_objects(m)]
-        self._start_list = [m.start for m in own]
-        self._end_list = [m.end for m in own]
-        self._whole = [m.rss == m.reserved for m in own]
+        self._regions_known: list[_Region] = []
+        self._slots = np.zeros(0, dtype=np.int32)
+        self.mark_places = 0
+        self._know(_Region(m.start, m.end, m.rss == m.reserved) for m in maps if _has_objects(m))
+        # Places for marks, of which there may come to be more.
+        self.most_marks = self.mark_places + _MORE_MARKS
+        self._most = max(16, min(most_bytes, 8 * 2**30) // _CHUNK)
+        self._copy: Words = np.zeros(
+            self._most * _WORDS, dtype=np.uint64
+        )  # takes memory as it is used
+        self._again = False
+        self._since = time.monotonic()
+        self._byte_view = memoryview(self._copy.view(np.uint8))  # type: ignore[arg-type]
+        self._used = 0
+
+    def _know(self, regions: Iterable[_Region]) -> None:
+        """Take in regions, each with numbers for its chunks and for marks: one for 16 bytes."""
+        chunks = len(self._slots)
+        for region in regions:
+            region.first_chunk, region.first_mark = chunks, self.mark_places
+            chunks += region.chunks
+            self.mark_places += (region.end - region.start) // 16
+            self._regions_known.append(region)
+        known = sorted(self._regions_known, key=lambda region: region.start)
+        self._start_list = [region.start for region in known]
+        self._end_list = [region.end for region in known]
+        self._whole = [region.whole for region in known]
         self.starts = np.array(self._start_list, dtype=np.uint64)
         self.ends = np.array(self._end_list, dtype=np.uint64)
-        chunks = [(m.end - 1 >> _BITS) - (m.start >> _BITS) + 1 for m in own]
-        # The number of an address's chunk is its upper bits and this.
-        before = np.cumsum([0, *chunks])
-        first = np.array([m.start >> _BITS for m in own], dtype=np.int64)
-        self._shift = before[:-1].astype(np.int64) - first
-        self._shift_list = self._shift.tolist()
-        self._slots = np.full(int(before[-1]), -1, dtype=np.int32)
-        self._most = max(16, min(most_bytes, 8 * 2**30) // _CHUNK)
-        self._copy = np.zeros(self._most * _WORDS, dtype=np.uint64)  # takes memory as it is used
-        self._again = False
-        self._byte_view = memoryview(self._copy.view(np.uint8))  # type: ignore[arg-type]
+        # The number of an address's chunk is its upper bits and this; so it is with marks.
+        self._shift_list = [r.first_chunk - (r.start >> _BITS) for r in known]
+        self._shift = np.array(self._shift_list, dtype=np.int64)
+        self._mark_shift = np.array([r.first_mark - (r.start >> 4) for r in known], dtype=np.int64)
+        self._slots = np.full(chunks, -1, dtype=np.int32)
         self._slot_view = memoryview(self._slots)  # type: ignore[arg-type]
-        self._used = 0
-        self._chunk_region = np.repeat(np.arange(len(own)), chunks)
-        # Places for marks: one for every 16 bytes.
-        sizes = np.array([m.reserved // 16 for m in own], dtype=np.int64)
-        ends = np.cumsum(sizes)
-        self._mark_shift = ends - sizes - (self.starts >> np.uint64(4)).astype(np.int64)
-        self.mark_places = int(ends[-1]) if len(ends) else 0
+        self._chunk_region = np.zeros(chunks, dtype=np.int64)
+        for i, region in enumerate(known):
+            self._chunk_region[region.first_chunk : region.first_chunk + region.chunks] = i
 
     def readable(self, addresses: Addresses, size: int = 16) -> Flags:
         """Which of these are places of so many bytes, where words begin."""
@@ -97,7 +113,8 @@ class MemoryCopy:
             (places & (_CHUNK - 1)) >> 3
         )
         if everywhere:
-            return self._copy[index]
+            everything: Words = self._copy[index]
+            return everything
         found[there] = self._copy[index]
         return found
 
@@ -139,6 +156,37 @@ class MemoryCopy:
                 found[i] = np.frombuffer(data, dtype=np.uint64)
         return found
 
+    @property
+    def age(self) -> float:
+        """How many seconds ago the oldest part of it may have been read."""
+        return time.monotonic() - self._since
+
+    def forget(self) -> None:
+        """Let go of what was read: all is read as it is by then, memory that is new with it."""
+        self._drop()
+        self._since = time.monotonic()
+        with contextlib.suppress(OSError):
+            self._know_more(listed(self._memory.pid))
+
+    def _drop(self) -> None:
+        self._slots[:] = -1
+        self._used, self._again = 0, True
+
+    def _know_more(self, maps: Sequence[Mapping]) -> None:
+        """Take in what came since, behind what was there or elsewhere."""
+        edges = [
+            edge for pair in zip(self._start_list, self._end_list, strict=True) for edge in pair
+        ]
+        room, found = self.most_marks - self.mark_places, []
+        for m in maps:
+            for start, end in cut((m.start, m.end), edges) if _may_hold_objects(m) else ():
+                at = bisect_right(self._start_list, start) - 1
+                if (at < 0 or start >= self._end_list[at]) and (end - start) // 16 <= room:
+                    room -= (end - start) // 16
+                    found.append(_Region(start, end, whole=False))
+        if found:
+            self._know(found)
+
     def _regions(self, addresses: Addresses, size: int) -> tuple[Indices, Flags]:
         at = np.searchsorted(self.starts, addresses, side="right") - 1
         there = (at >= 0) & (addresses & np.uint64(7) == 0)
@@ -156,8 +204,7 @@ class MemoryCopy:
         wanted = np.unique(chunks[missing])
         if self._used + len(wanted) > self._most:
             # What was read is let go of; what is asked for must fit together with it.
-            self._slots[:] = -1
-            self._used, self._again = 0, True
+            self._drop()
             wanted = np.unique(chunks)
             if len(wanted) > self._most:
                 return False
@@ -185,8 +232,24 @@ class MemoryCopy:
         self._used += len(run)
 
 
+class _Region:
+    """A stretch of memory, and where its numbers begin."""
+
+    def __init__(self, start: int, end: int, whole: bool) -> None:
+        self.start, self.end, self.whole = start, end, whole
+        self.first_chunk = self.first_mark = 0
+
+    @property
+    def chunks(self) -> int:
+        return (self.end - 1 >> _BITS) - (self.start >> _BITS) + 1
+
+
+def _has_objects(m: Mapping) -> bool:
+    return m.rss > 0 and _may_hold_objects(m)
+
+
 def _may_hold_objects(m: Mapping) -> bool:
-    """Private memory that is read and has pages; devices and what is kept for later are left."""
-    if m.path.startswith(("/dev/", "[v")) or not m.rss or m.reserved > _LARGEST:
+    """Private memory that is read; devices and what is kept for later are left."""
+    if m.path.startswith(("/dev/", "[v")) or m.reserved > _LARGEST:
         return False
     return m.perms.startswith("r") and "p" in m.perms

@@ -37,6 +37,7 @@ _DTYPES = {
 }
 _DEVICES = {0: "cpu", 1: "cuda"}
 _MOST_BYTES = 2**46
+_MOST_OVERHEAD = 1024
 
 Mark = Callable[[Addresses], Flags]
 
@@ -220,8 +221,18 @@ class NumberBlocks(Blocks):
         right = self.of_torch(tensors[:, 0])
         tensors, batch = tensors[right], batch.at(right)
         self.tensor_classes.update(np.unique(tensors[:, 0]).tolist())
+        self._overheads(inner[right], tensors, batch)
         self._gradients(tensors, batch)
         self.note_tensors(tensors, batch)
+
+    def _overheads(self, inner: Addresses, tensors: Words, batch: Batch) -> None:
+        """Count what malloc gave for the C++ objects of tensors: as much as small numbers take."""
+        total = np.zeros(len(inner), dtype=np.int64)
+        for places in (inner, tensors[:, _STORAGE]):
+            head = self._copy.word(places - np.uint64(8)) & ~np.uint64(7)
+            right = (head >= np.uint64(32)) & (head <= np.uint64(_MOST_OVERHEAD))
+            total += np.where(right, head, np.uint64(0)).astype(np.int64)
+        self._numbered.add(batch.at(total > 0), total[total > 0] * 0, total[total > 0], count=False)
 
     def of_torch(self, words: Words) -> Flags:
         """Which of these words point into torch's libraries, as the first of its objects do."""

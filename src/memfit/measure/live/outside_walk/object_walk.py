@@ -27,6 +27,8 @@ _AT_ONCE = 500_000  # objects of one type that are read together
 _DISTINCT = 0.95
 _LEAST_WORK, _LONGER = 0.7, 2.0  # seconds of the processor; times that it may take longer for them
 _CONFIRMED, _MOST_CONFIRMED = 4096, 20_000  # bytes of objects that are read again, and how many
+_LONG, _MOST_LONG = 256, 1024  # elements of a container that may have moved; of a level
+_OLD = 0.1  # seconds after which a copy is too old to follow one that has
 _SILENT_IN_MODULES = ("_parameters", "_modules", "_buffers")
 NONE = np.zeros(0, dtype=np.int64)
 Group = tuple[TypeKind, Batch]
@@ -57,8 +59,8 @@ class ObjectWalk:
         self.names = NumberedTree()
         self.referents = Referents(python)
         self.sizes = ObjectSizes(python)
-        self.seen = np.zeros(self.copy.mark_places, dtype=np.uint8)
-        self.shared = np.zeros(self.copy.mark_places, dtype=np.uint8)
+        self.seen = np.zeros(self.copy.most_marks, dtype=np.uint8)
+        self.shared = np.zeros(self.copy.most_marks, dtype=np.uint8)
         self.blocks = NumberBlocks(python, self.kinds, maps, self.names, self.mark)
         self.objects = 0
         self.sampled = False
@@ -89,10 +91,25 @@ class ObjectWalk:
                 for start in range(0, len(batch), _AT_ONCE):
                     self.check_time()
                     piece = batch.at(np.arange(start, min(len(batch), start + _AT_ONCE)))
+                    self._renew(kind, piece)
                     parts += self.look(kind, piece)
             if waiting:
                 parts.append(waiting.pop(0))
             level = self.enter(Batch.joined(parts))
+
+    def _renew(self, kind: TypeKind, batch: Batch) -> None:
+        """Read everything anew where a long container has changed since it was copied.
+
+        What grows is moved to where there is room, and what was there before means nothing.
+        """
+        if self.copy.age < _OLD or kind.form not in ("list", "dict", "set", "deque"):
+            return
+        lengths = self.referents.lengths(kind, batch.addresses)
+        rows = np.flatnonzero(lengths >= _LONG)
+        long = batch.addresses[rows[np.argsort(-lengths[rows])[:_MOST_LONG]]]
+        before, now = self.copy.words(long, 6), self.copy.now(long, 6)
+        if (before[:, 1:] != now[:, 1:]).any():
+            self.copy.forget()
 
     def check_time(self) -> None:
         late = time.monotonic() - self.until

@@ -82,6 +82,7 @@ class WholeWalk(ObjectWalk):
         self._variables(roots)
         self._calls(roots, standard)
         both = Batch.joined([roots["modules"], roots["calls"]])
+        self.copy.forget()  # finding these took its time
         self.levels(roots["main"], both, roots["selves"], roots["code"])
         while self.later:
             later, self.later = self.later, []
