@@ -65,7 +65,7 @@ def _summary(verdicts: Rows, truths: Rows, overhead: Mapping[str, Any]) -> str:
     line("false alarms", "1 % at most", _alarms)
     line(
         "bytes a frame within 5 % of the kernel's",
-        "",
+        "all",
         lambda rows: _close(rows, truths),
     )
     line("holder named first, where Python has one", "90 %", _holders)
@@ -132,16 +132,17 @@ def _beside(verdicts: Rows, rivals: Rows) -> str:
         "repeated": "psutil's repeated growth (USS, heap)",
         "snapshots": "first against last snapshot (1 MiB)",
     }
+    shared = [name for name in verdicts if name in rivals]
+    about = f"On the first {len(shared)} cases of a shuffled order: others are slow to ask. "
+    about += "Written by us from what is published of each."
     lines = [
         "## Beside other tests",
         "",
-        f"On {len(set(verdicts) & set(rivals))} cases drawn by chance, about which all were asked. "
-        "Written by us from what is published of each.",
+        about,
         "",
         "| test | leaks found | false alarms | precision | recall |",
         "|---|--:|--:|--:|--:|",
     ]
-    shared = [name for name in verdicts if name in rivals]
     for way, title in names.items():
         said = Counter[tuple[bool, bool]]()
         for name in shared:
@@ -194,7 +195,18 @@ def _wrong(verdicts: Rows, truths: Rows) -> str:
     for name, row in sorted(verdicts.items()):
         if _leaking(row) != row["leaks"] or row["verdict"] == "failed":
             lines.append(f"- {name}: {row['verdict']} ({row['why'][:200]})")
-    return "\n".join(lines if len(lines) > 2 else [*lines, "No verdict."]) + "\n"
+    if len(lines) == 2:
+        lines.append("No verdict.")
+    lines += [
+        "",
+        (
+            "Bytes a frame are those in use, by malloc's and Python's own count, until a leg has grown "
+            "by 8 MiB; from there on those of the kernel's pages. Blocks that lie apart in the heap "
+            "(aligned ones, of tensors) take more pages than they have bytes; tables that double, and "
+            "stacks of threads, come in steps."
+        ),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _real(real: Sequence[Mapping[str, Any]]) -> str:
