@@ -200,10 +200,10 @@ def _wrong(verdicts: Rows, truths: Rows) -> str:
     lines += [
         "",
         (
-            "Bytes a frame are those in use, by malloc's and Python's own count, until a leg has grown "
-            "by 8 MiB; from there on those of the kernel's pages. Blocks that lie apart in the heap "
-            "(aligned ones, of tensors) take more pages than they have bytes; tables that double, and "
-            "stacks of threads, come in steps."
+            "Bytes a frame are those in use, by malloc's and Python's own count, until a leg has "
+            "grown by 8 MiB; from there on those of the kernel's pages. Blocks that lie apart in "
+            "the heap (aligned ones, of tensors) take more pages than they have bytes; tables that "
+            "double, and stacks of threads, come in steps."
         ),
     ]
     return "\n".join(lines) + "\n"
