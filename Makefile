@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test test-parallel test-alone test-slow test-harm test-pythons demo bench-accuracy bench-explain bench-forecast bench-live bench-loops bench-record bench-scale bench-speed \
+.PHONY: help install lint types test test-parallel test-alone test-slow test-harm test-pythons demo bench-accuracy bench-explain bench-forecast bench-live bench-loops bench-profile bench-record bench-scale bench-speed \
 	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
@@ -135,6 +135,15 @@ bench-speed: install  ## parts that make it fit: bytes and times beside those th
 bench-fighter: install  ## the fighter system: peaks and learning (long)
 	for stage in emulator moments peaks learning whole table; do \
 		$(BIN)/python -m benchmarks.fighter $$stage || exit 1; \
+	done
+
+FILMS := moviepy==2.2.1 imageio imageio-ffmpeg proglog python-dotenv decorator tqdm pillow
+
+bench-profile: install  ## verdicts on environments that leak and that do not, beside other tests (long)
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --target .rivals/moviepy $(FILMS)
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --target .rivals/gymnasium-1.2.0 gymnasium==1.2.0 $(FILMS)
+	for stage in verdicts truths rivals real overhead table; do \
+		$(BIN)/python -m benchmarks.leaks $$stage || exit 1; \
 	done
 
 bench-ninja: install  ## the ninja system: what an environment costs, changes alone, learning (long)

@@ -133,7 +133,7 @@ def profiler(found: list[dict[str, Any]]) -> str:
     words = {
         "none": "no profiler",
         "kept": "every tracemalloc snapshot kept",
-        "readings": "the system's profiler",
+        "readings": "memfit profile",
     }
     rows = ["| profiler | snapshots | the process grew by |", "|---|--:|--:|"]
     for one in found:

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 # costs next to nothing.
 _HOMES = {
     "plan": "memfit.api.plan",
+    "profile": "memfit.api.profile",
     "sweep": "memfit.api.sweep",
     "explain": "memfit.api.explain",
     "run": "memfit.api.run",
@@ -39,6 +40,7 @@ __all__ = [
     "listen",
     "parse_bytes",
     "plan",
+    "profile",
     "run",
     "sweep",
     "track",
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from memfit.api.demo import demo
     from memfit.api.explain import explain
     from memfit.api.plan import plan
+    from memfit.api.profile import profile
     from memfit.api.run import run
     from memfit.api.sweep import sweep
     from memfit.errors import MemfitError

@@ -18,7 +18,7 @@ from memfit import render
 from memfit.cli.app import app
 from memfit.model import Plan, Sweep
 from memfit.render import Block
-from tests import samples, samples_compared, samples_live
+from tests import samples, samples_compared, samples_live, samples_profile
 
 GOLDEN = Path(__file__).parent / "golden"
 Golden = Callable[[str, str], None]
@@ -72,6 +72,16 @@ RESULTS = {
         "watch",
         lambda: render.frame_blocks(samples_live.frame()),
         lambda: render.frame_json(samples_live.frame()),
+    ),
+    "profile-leak": Shown(
+        "profile",
+        lambda: render.profile_blocks(samples_profile.leaking()),
+        lambda: render.profile_json(samples_profile.leaking()),
+    ),
+    "profile": Shown(
+        "profile",
+        lambda: render.profile_blocks(samples_profile.stable()),
+        lambda: render.profile_json(samples_profile.stable()),
     ),
     "compare": Shown(
         "compare",

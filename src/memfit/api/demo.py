@@ -78,6 +78,17 @@ def demonstrations() -> dict[str, tuple[DemoVariant, ...]]:
     }
 
 
+def system_envs() -> dict[str, str]:
+    """The environment of each system, by the system's name, as `package.module:class`."""
+    from memfit import systems
+
+    return {
+        package.name: import_module(f"memfit.systems.{package.name}.demonstration").ENV
+        for package in iter_modules(systems.__path__)
+        if package.ispkg
+    }
+
+
 def demo_system(system: str, *, progress: Progress | None = None) -> SystemDemo:
     """Plan a reference system from its spec, run it at the same sizes, and compare."""
     from memfit.analyses.line import fit

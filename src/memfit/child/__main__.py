@@ -15,14 +15,20 @@ from pathlib import Path
 
 def main() -> None:
     """Run the job's target and answer, whatever it does."""
-    from memfit.child.failures import answer_to, answer_to_exit
-    from memfit.child.target import Child
     from memfit.measure.children.way import Way
-    from memfit.model.job import Answer, Job, Status
+    from memfit.model.job import Answer, Job, Look, Status
     from memfit.model.json_loader import from_json
 
-    job, result, scratch = (Path(word) for word in sys.argv[1:4])
-    child = Child(from_json(Job, json.loads(job.read_text())), result, scratch, Way(sys.argv[4]))
+    given, result, scratch = (Path(word) for word in sys.argv[1:4])
+    job, way = from_json(Job, json.loads(given.read_text())), Way(sys.argv[4])
+    if job.look is Look.STEP:
+        from memfit.child.env.stepped_env import step_env
+
+        step_env(job, result, scratch, way)
+    from memfit.child.failures import answer_to, answer_to_exit
+    from memfit.child.target import Child
+
+    child = Child(job, result, scratch, way)
     own = os.getpid()
     try:
         child.run()

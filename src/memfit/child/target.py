@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import importlib
-import json
 import os
 import pickle
 import runpy
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from memfit.child.after_learn import AfterLearn
+from memfit.child.disposable import Disposable
 from memfit.child.failures import answer_to
 from memfit.child.held_arrays import held_arrays
 from memfit.child.import_hooks import ImportHooks, reserve_without_limit
@@ -24,7 +24,6 @@ from memfit.child.import_steps import ImportSteps
 from memfit.child.loop_trial import LoopTrial
 from memfit.child.no_outside import close_off, no_windows
 from memfit.child.notebook import run_notebook
-from memfit.child.renaming import rename_as_without_overlay
 from memfit.errors import SpecError, Unsupported
 from memfit.formulas.array_bytes import scaled
 from memfit.libraries import all_libraries, library_of
@@ -38,24 +37,17 @@ from memfit.measure.survey.observer import Observer
 from memfit.measure.survey.rehearsal import Rehearsal
 from memfit.measure.survey.surveyor import Surveyor
 from memfit.model import AfterReading, Rehearsed
-from memfit.model.confinement import Confinement
 from memfit.model.job import PROGRAMS, Answer, Job, Look, Status, TargetKind
-from memfit.model.json_loader import to_json
 from memfit.model.progress_file import PROGRESS
-from memfit.model.training import Driven, Looping, ModuleHook, Observed, SkipTraining, Training
+from memfit.model.training import Driven, Looping, Observed, SkipTraining, Training
 from memfit.sources.module_file import module_file
 
 
-class Child:
+class Child(Disposable):
     """One job: which target, how to look at it, and where the answer goes."""
 
     def __init__(self, job: Job, result: Path, scratch: Path, way: Way) -> None:
-        self.job = job
-        self.result = result
-        self.scratch = scratch
-        self.own = os.getpid()
-        self.way = way
-        self.confinement: Confinement | None = None
+        super().__init__(job, result, scratch, way)
         self.meter = PeakMeter()
         self.skipped: list[weakref.ref[Any]] = []
         self.observer: Observer | None = None
@@ -64,20 +56,11 @@ class Child:
         self.after = AfterLearn(self.script, job.seconds, self._ran_on)
         self.loop = LoopTrial(job, result.with_name(PROGRESS), self._tried)
 
-    def answer(self, answer: Answer) -> NoReturn:
-        """Write the answer and end: no `finally` of the user's, no exit handler, runs."""
-        partial = self.result.with_suffix(".part")
-        partial.write_text(json.dumps(to_json(replace(answer, confinement=self.confinement))))
-        partial.rename(self.result)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
-
     def run(self) -> None:
         """Confine this process, put on the hooks, and run the target."""
         if self.job.look is Look.AFTER:
             no_windows()
-        own = {**self._confine(), "numpy": reserve_without_limit}
+        own = {**self.confine(), "numpy": reserve_without_limit}
         theirs = [h for library in all_libraries() for h in library.hooks(self.stop, self.job)]
         ImportHooks([own, *theirs]).install()
         self.imports.install()
@@ -96,21 +79,6 @@ class Child:
                 self._run_spec()
             case TargetKind.OBJECT:
                 self._begin(pickle.loads(base64.b64decode(self.job.pickled)))
-
-    def _confine(self) -> dict[str, ModuleHook]:
-        """Let nothing outside be changed; hooks for modules that would."""
-        if self.way is Way.NAMESPACES:  # the kernel does so already
-            self.confinement = Confinement.NAMESPACES
-            rename_as_without_overlay()
-            return {}
-        from memfit.child.confinement import confine
-        from memfit.child.file_shield import Shield
-
-        shield = Shield(str(self.scratch))
-        shield.install()
-        free = (str(self.scratch), "/dev", "/proc")
-        self.confinement = confine(free, network=self.job.network)
-        return shield.hooks()
 
     def _set_arguments(self) -> None:
         sys.argv = [self.job.target, *self.job.args]

@@ -18,6 +18,7 @@ from memfit.cli.demo import demo
 from memfit.cli.explain import explain
 from memfit.cli.messages import report, report_usage
 from memfit.cli.plan import SETTINGS, plan
+from memfit.cli.profile import profile
 from memfit.cli.run import run
 from memfit.cli.sweep import sweep
 from memfit.cli.watch import watch
@@ -36,7 +37,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command(context_settings=SETTINGS)(plan)
-for command in (sweep, run, explain, watch, compare, check, demo):
+for command in (sweep, run, explain, watch, profile, compare, check, demo):
     app.command()(command)
 
 
@@ -63,13 +64,14 @@ def memfit(
     memfit run --limit 20GiB -- CMD            record any command, and keep it below a limit
     memfit explain PID                         where a running training's memory goes
     memfit watch PID                           a live view, with targets and a forecast
+    memfit profile CartPole-v1                 step an env: does it leak, what does one cost
     memfit compare A B                         two recordings or results: what grew
     memfit check train.py                      what a script wastes, by its text alone
     memfit demo                                plan a real training, run it, compare
     memfit demo drone                          the same with a reference system
 
-    Exit codes: 0 well, 1 the target itself failed, 2 bad usage or input, 3 does not fit,
-    5 findings.
+    Exit codes: 0 well, 1 the target itself failed, 2 bad usage or input, 3 does not fit, 4 it
+    leaks, 5 findings.
     """
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memfit.errors import MemfitError, visible
 
 if TYPE_CHECKING:
-    from memfit.model import SweepStep
+    from memfit.model import ProfileStep, SweepStep
 
 
 def report(error: MemfitError) -> None:
@@ -53,6 +53,30 @@ def bar(*, quiet: bool) -> Callable[[SweepStep], None] | None:
             sys.stderr.write(f"\r\033[K{sweep_line(step, bar=True)}" + ("\n" if ended else ""))
         elif ended:
             sys.stderr.write(f"{sweep_line(step, bar=False)}\n")
+        sys.stderr.flush()
+
+    return show
+
+
+def profile_bar(*, quiet: bool) -> Callable[[ProfileStep | None], None] | None:
+    """A function that shows how far a profile is; None ends the line."""
+    if quiet:
+        return None
+    moves = sys.stderr.isatty()
+    last = ""
+    from memfit.model.profile import WAITING
+
+    def show(step: ProfileStep | None) -> None:
+        nonlocal last
+        from memfit.render import profile_line
+
+        if step is None:
+            sys.stderr.write("\n" if moves else "")
+        elif moves:
+            sys.stderr.write(f"\r\033[K{profile_line(step, bar=True)}")
+        elif step.stage not in (last, WAITING):  # in a file, a line for each stage
+            last = step.stage
+            sys.stderr.write(f"{profile_line(step, bar=False)}\n")
         sys.stderr.flush()
 
     return show

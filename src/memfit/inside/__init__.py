@@ -5,7 +5,8 @@ by their path, under the name `_memfit_inside`, whether memfit is installed ther
 torch are used where they are loaded already, never imported.
 
 A request is one line of JSON, `{"want": "holders", "duplicates": true, "roles":
-{"stable_baselines3.VecEnv": "vector env"}}`. The answer is one JSON document:
+{"stable_baselines3.VecEnv": "vector env"}, "least": 65536}`; Python objects of less than `least`
+bytes count for the holder above. The answer is one JSON document:
 
     schema            1
     pid, python       who answers

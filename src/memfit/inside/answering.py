@@ -7,7 +7,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .holders import array_rows, python_rows  # noqa: TID252 - also loaded by path, under another name
+from .holders import (  # noqa: TID252 - also loaded by path, under another name
+    LEAST_ROW,
+    array_rows,
+    python_rows,
+)
 from .pace import Interrupted, Pace  # noqa: TID252
 from .pools import pools  # noqa: TID252
 from .walk_phases import WholeWalk  # noqa: TID252
@@ -35,7 +39,10 @@ def answer(request: dict[str, Any], *, stop: Callable[[], bool]) -> dict[str, An
     walk = WholeWalk(pace, _roles(request))
     try:
         walk.run()
-        found["arrays"], found["python"] = array_rows(walk.blocks), python_rows(walk.tree)
+        found["arrays"], found["python"] = (
+            array_rows(walk.blocks),
+            python_rows(walk.tree, least=_least(request)),
+        )
         if request.get("duplicates"):
             from .duplicates import duplicates  # noqa: TID252
 
@@ -59,6 +66,12 @@ def _roles(request: dict[str, Any]) -> dict[str, str]:
     if not isinstance(told, dict):
         return {}
     return {str(name): str(role) for name, role in told.items()}
+
+
+def _least(request: dict[str, Any]) -> int:
+    """The least bytes of Python objects that have a row of their own."""
+    told = request.get("least")
+    return told if type(told) is int and told > 0 else LEAST_ROW
 
 
 def _resident() -> int:

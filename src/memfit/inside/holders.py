@@ -12,9 +12,9 @@ from .array_blocks import (  # noqa: TID252 - also loaded by path, under another
 )
 from .paths import ANY, Node, Tree  # noqa: TID252
 
-_MOST_ROWS = 200
+MOST_ROWS = 200
 _APART = 2**20  # elements of a short list that are at least so large have rows of their own
-_FOLD = 65536  # smaller sums of Python objects count for the holder above
+LEAST_ROW = 65536  # smaller sums of Python objects count for the holder above
 _REST = "the rest"
 _OUTSIDE = {"package": "{} (package)", "unreached": "held by C code alone ({})"}
 _OTHER = "other objects of the run"
@@ -71,7 +71,9 @@ class Row:
         return found
 
 
-def array_rows(blocks: Blocks, maps: str = "/proc/self/maps") -> list[dict[str, Any]]:
+def array_rows(
+    blocks: Blocks, maps: str = "/proc/self/maps", *, most: int = MOST_ROWS
+) -> list[dict[str, Any]]:
     """Arrays and tensors by holder, largest first; `maps` lists the process's mappings."""
     whole = blocks.settle(maps)
     on_cpu = [block for block in whole if block.device == "cpu"]
@@ -101,8 +103,8 @@ def array_rows(blocks: Blocks, maps: str = "/proc/self/maps") -> list[dict[str, 
             if sums.count > 0:
                 row(node, sums.library, sums.device, "own").add_small(sums)
     found = sorted(rows.values(), key=lambda r: (-r.nbytes, r.holder))
-    told = [r.fields() for r in found[:_MOST_ROWS]]
-    rest = found[_MOST_ROWS:]
+    told = [r.fields() for r in found[:most]]
+    rest = found[most:]
     if rest:
         last = Row(_REST, "", "cpu")
         for r in rest:
@@ -127,7 +129,9 @@ def _merged(extents: list[tuple[int, int]]) -> list[list[int]]:
     return found
 
 
-def python_rows(tree: Tree) -> list[dict[str, Any]]:
+def python_rows(
+    tree: Tree, *, most: int = MOST_ROWS, least: int = LEAST_ROW
+) -> list[dict[str, Any]]:
     """Python objects by holder, largest first; what is small counts for the holder above.
 
     That is added up in the tree itself, which is of no more use afterwards.
@@ -135,7 +139,7 @@ def python_rows(tree: Tree) -> list[dict[str, Any]]:
     found: list[Node] = []
     other = Node(_OTHER, None)
     for node in reversed(tree.all()):
-        folds = node.small + node.large < _FOLD or node.step == ANY or node.indexed
+        folds = node.small + node.large < least or node.step == ANY or node.indexed
         if folds and node.parent is not None:
             _fold(node, node.parent)
         elif folds and node.kind == "run":
@@ -144,11 +148,11 @@ def python_rows(tree: Tree) -> list[dict[str, Any]]:
             found.append(node)
     found = [node for node in (*found, other) if node.objects]
     found.sort(key=lambda node: (-node.small - node.large, node.path()))
-    if len(found) > _MOST_ROWS:
+    if len(found) > most:
         rest = Node(_REST, None)
-        for node in found[_MOST_ROWS:]:
+        for node in found[most:]:
             _fold(node, rest)
-        found[_MOST_ROWS:] = [rest]
+        found[most:] = [rest]
     return [_python_row(node) for node in found]
 
 

@@ -21,6 +21,32 @@ def pools() -> dict[str, Any]:
 
 
 def _malloc() -> dict[str, Any]:
+    figures = malloc_figures()
+    if figures is None:
+        return {}
+    return {
+        "allocator": _allocator(),
+        "arena_bytes": figures.arena,
+        "in_use_bytes": figures.uordblks,
+        "free_bytes": figures.fordblks,
+        "top_bytes": figures.keepcost,
+        "mmapped_bytes": figures.hblkhd,
+        "mmapped_blocks": figures.hblks,
+    }
+
+
+_calls: dict[str, Any] = {}  # of the C library, once each was looked for
+
+
+def malloc_figures() -> Any:
+    """What malloc says of itself, None where it is another C library's, or from before 2021."""
+    if "mallinfo2" not in _calls:
+        _calls["mallinfo2"] = _mallinfo2()
+    ask = _calls["mallinfo2"]
+    return None if ask is None else ask()
+
+
+def _mallinfo2() -> Any:
     import ctypes
 
     class MallInfo(ctypes.Structure):
@@ -34,19 +60,10 @@ def _malloc() -> dict[str, Any]:
 
     try:
         ask = ctypes.CDLL(None).mallinfo2
-    except (AttributeError, OSError):  # another C library, or one from before 2021
-        return {}
+    except (AttributeError, OSError):
+        return None
     ask.restype, ask.argtypes = MallInfo, []
-    figures = ask()
-    return {
-        "allocator": _allocator(),
-        "arena_bytes": figures.arena,
-        "in_use_bytes": figures.uordblks,
-        "free_bytes": figures.fordblks,
-        "top_bytes": figures.keepcost,
-        "mmapped_bytes": figures.hblkhd,
-        "mmapped_blocks": figures.hblks,
-    }
+    return ask
 
 
 def _allocator() -> str:

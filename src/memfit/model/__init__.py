@@ -27,6 +27,25 @@ from memfit.model.finding import Advice, Finding, Fix, Severity, least_worth
 from memfit.model.ledger import Component, Kind, Ledger, Peak, Place
 from memfit.model.phase import AFTER, PHASES, phase_of
 from memfit.model.plan import Capacity, Crossing, Limit, Plan
+from memfit.model.profile import (
+    BaselineChange,
+    Bound,
+    Counted,
+    EnvCost,
+    EnvReading,
+    Growing,
+    GrownHolder,
+    GrowthKind,
+    Judgement,
+    MemoryVerdict,
+    ObservationPart,
+    Profile,
+    ProfileStep,
+    Shareable,
+    Site,
+    Stepped,
+    Stepping,
+)
 from memfit.model.reading import (
     NO_SLOPE,
     OtherProcesses,

@@ -9,6 +9,7 @@ from typing import Any
 
 from memfit.model.after_learn import AfterReading
 from memfit.model.confinement import Confinement
+from memfit.model.profile import Stepped, Stepping
 from memfit.model.reading import Readings, Rehearsed
 from memfit.model.runspec import RunSpec
 from memfit.model.trial import Progress
@@ -23,6 +24,7 @@ class TargetKind(StrEnum):
     FACTORY = "factory"
     SPEC = "spec"
     OBJECT = "object"
+    ENV = "env"
 
 
 PROGRAMS = (TargetKind.SCRIPT, TargetKind.MODULE, TargetKind.NOTEBOOK)
@@ -34,6 +36,7 @@ class Look(StrEnum):
     SURVEY = "survey"  # small updates, from which the rest is derived
     REHEARSE = "rehearse"  # a few iterations at the sizes of `scales`
     OBSERVE = "observe"  # it trains for a few updates; else it is rehearsed at its own size
+    STEP = "step"  # an environment is stepped, as `stepping` says
     AFTER = "after"  # every training is passed over, and the rest of the script runs for a while
 
 
@@ -68,6 +71,7 @@ class Job:
     short: bool = False
     trial_seconds: float = 60.0
     trial_bytes: int = 0
+    stepping: Stepping | None = None
 
 
 class Status(StrEnum):
@@ -77,6 +81,7 @@ class Status(StrEnum):
     REHEARSED = "rehearsed"
     OBSERVED = "observed"
     RAN_ON = "ran on"
+    STEPPED = "stepped"
     NEVER_LEARNED = "never learned"
     NO_SETTING = "no setting"
     BAD_SPEC = "bad spec"
@@ -121,3 +126,4 @@ class Answer:
     exit_code: int | None = None
     progress: Progress | None = None
     confinement: Confinement | None = None
+    stepped: Stepped | None = None

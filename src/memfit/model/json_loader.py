@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def _load(kind: Any, data: Any, foreign: bool) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
-    if kind is Any or (data is None and not foreign):
+    if kind is Any or origin is Literal or (data is None and not foreign):
         return data
     if origin in (Union, types.UnionType):
         kinds = [k for k in inner if k is not type(None)]

@@ -15,6 +15,7 @@ from memfit.render.explain import explain_blocks, explain_json
 from memfit.render.explain_short import explain_short
 from memfit.render.markdown import to_markdown
 from memfit.render.plan import plan_blocks, plan_json
+from memfit.render.profile import profile_blocks, profile_json, profile_line, profile_report
 from memfit.render.sweep import sweep_blocks, sweep_json, sweep_line
 from memfit.render.terminal import to_terminal
 from memfit.render.trace import forecast_text, live_line, trace_blocks, trace_json, trace_summary

@@ -80,6 +80,26 @@ def run(
     way: Way = Way.NAMESPACES,
 ) -> Ended:
     """Run `memfit.child` on a job; whatever happens, nothing is left running or lying about."""
+    with held(job, way=way) as child:
+        seen = supervise(
+            child,
+            tree=child.tree,
+            memory=memory,
+            timeout=timeout,
+            alive=alive,
+            until=child.has_answered,
+        )
+        return child.ended(seen, memory=memory, timeout=timeout)
+
+
+@contextmanager
+def held(
+    job: Job, *, way: Way = Way.NAMESPACES, before: Callable[[Path], None] = lambda _: None
+) -> Iterator[HeldChild]:
+    """`memfit.child` on a job, for who waits for it in a way of their own; gone in the end.
+
+    `before` gets its scratch folder before it begins.
+    """
     folder = Path(tempfile.mkdtemp(prefix="memfit-", dir=_scratch_root()))
     scratch = folder / warden.KEPT
     given, result, printed = (scratch / name for name in ("job.json", "result.json", "output"))
@@ -88,41 +108,24 @@ def run(
     try:
         (scratch / "tmp").mkdir(parents=True)
         given.write_text(json.dumps(to_json(job)))
+        before(scratch)
         with (
             printed.open("wb") as output,
             _held(command, folder, output, way=way, network=job.network) as child,
         ):
-            seen = supervise(
-                child,
-                tree=child.tree,
-                memory=memory,
-                timeout=timeout,
-                alive=alive,
-                until=result.exists,
-            )
-        if seen.over_limit:
-            answer = Answer(status=Status.OVER_LIMIT, reason=format_bytes(memory))
-        elif seen.timed_out:
-            answer = Answer(status=Status.TIMED_OUT, reason=f"{timeout:.0f} s")
-        elif result.exists():
-            answer = from_json(Answer, json.loads(result.read_text()))
-        else:
-            answer = Answer(status=Status.DIED, exit_code=seen.exit_code)
-        if answer.progress is None:
-            answer = replace(answer, progress=read_progress(scratch / PROGRESS))
-        said = printed.read_text(errors="replace")
-        return Ended(**vars(seen), answer=answer, output=said, refused=child.refused)
+            yield child
     finally:
         remove(str(folder))
 
 
 @dataclass(kw_only=True)
-class _Child:
+class HeldChild:
     """A child that runs below its warden; `status` is what that tells."""
 
     warden: subprocess.Popen[bytes]
     status: BinaryIO
     tree: proc.Tree
+    scratch: Path
     refused: str
     exit_code: int | None = None
 
@@ -137,11 +140,30 @@ class _Child:
             self.exit_code = int(said[1]) if said else _KILLED
         return self.exit_code
 
+    def has_answered(self) -> bool:
+        """Whether its answer is there."""
+        return (self.scratch / "result.json").exists()
+
+    def ended(self, seen: Supervised, *, memory: int, timeout: float) -> Ended:
+        """What it took, answered and printed, or why there is no answer."""
+        if seen.over_limit:
+            answer = Answer(status=Status.OVER_LIMIT, reason=format_bytes(memory))
+        elif seen.timed_out:
+            answer = Answer(status=Status.TIMED_OUT, reason=f"{timeout:.0f} s")
+        elif self.has_answered():
+            answer = from_json(Answer, json.loads((self.scratch / "result.json").read_text()))
+        else:
+            answer = Answer(status=Status.DIED, exit_code=seen.exit_code)
+        if answer.progress is None:
+            answer = replace(answer, progress=read_progress(self.scratch / PROGRESS))
+        said = (self.scratch / "output").read_text(errors="replace")
+        return Ended(**vars(seen), answer=answer, output=said, refused=self.refused)
+
 
 @contextmanager
 def _held(
     command: Sequence[str], folder: Path, output: BinaryIO, *, way: Way, network: bool
-) -> Iterator[_Child]:
+) -> Iterator[HeldChild]:
     """A child below its warden, in namespaces if the kernel gives them."""
     why = _refusals[0] if way is Way.NAMESPACES and _refusals else ""
     while True:
@@ -153,7 +175,13 @@ def _held(
             said = _first_words(status)
             if said[0] == "started":
                 tree = proc.Tree(main=int(said[1]), keeper=int(said[2]))
-                yield _Child(warden=process, status=status, tree=tree, refused=why)
+                yield HeldChild(
+                    warden=process,
+                    status=status,
+                    tree=tree,
+                    scratch=folder / warden.KEPT,
+                    refused=why,
+                )
                 return
         why = " ".join(said[1:])
         if used is Way.SHIELD:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memfit.model import DemoVariant
 
+ENV = "memfit.systems.drone.gym_env:DroneEnv"  # what `memfit profile drone` steps
 VARIANTS = (
     DemoVariant(
         name="as described",

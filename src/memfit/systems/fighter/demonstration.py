@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memfit.model import DemoVariant
 
+ENV = "memfit.systems.fighter.env:FighterEnv"  # what `memfit profile fighter` steps
 OPTIONS = "--n-steps {value} --batch-size 64 --epochs 1 --iterations 2 --quiet"
 VARIANTS = (
     DemoVariant(

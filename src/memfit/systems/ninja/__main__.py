@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memfit.errors import UsageError
+from memfit.model.json_loader import to_json
 from memfit.systems.ninja.settings import EnvironmentConfig, Memory, TrainingSettings
 from memfit.systems.options import parser_of, settings_from
 from memfit.systems.program import Progress, device_of, ended, say
@@ -18,6 +22,10 @@ from memfit.units import format_bytes
 if TYPE_CHECKING:
     from memfit.systems.ninja.training import Rollout
 
+REPORT, STATS = "memory_profiling_report.txt", "profiling_stats.txt"
+TARGET = "memfit.systems.ninja.env:configured"
+LEAKS = 4  # the exit code of `memfit profile` for a leak
+QUIET = ("--quiet",)
 DESCRIPTION = """\
 Train a ninja to reach a switch, then the exit, past mines: PPO of stable-baselines3 on two
 pictures and some numbers. It is always headless: no window is opened and no sound is made. Made
@@ -91,25 +99,41 @@ def config_of(options: argparse.Namespace) -> EnvironmentConfig:
 
 
 def run_profile(options: argparse.Namespace) -> int:
-    """Profile, and say where the reports are."""
+    """Profile its memory by `memfit profile`, and its time; say where the reports are."""
     config = config_of(options)
-    from memfit.systems.ninja.profiler import REPORT, profile
+    for name, value in (
+        ("n-envs", options.n_envs),
+        ("profile-frames", options.profile_frames),
+        ("memory-snapshot-interval", options.memory_snapshot_interval),
+    ):
+        if value < 1:
+            raise UsageError(f"--{name} is {value}: give 1 or more")
+    folder: Path = options.output
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"there is no folder {folder} to write to: give another --output")
+    code = 0
+    if options.profile_memory:
+        words = [sys.executable, "-m", "memfit", "profile", TARGET, "--text-report"]
+        words += ["--option", f"config={json.dumps(to_json(config))}"]
+        words += ["--frames", str(options.profile_frames), "--envs", str(options.n_envs)]
+        words += ["--every", str(options.memory_snapshot_interval), "--seed", str(options.seed)]
+        code = subprocess.run([*words, *QUIET[: options.quiet]], check=False, cwd=folder).returncode
+        if code not in (0, LEAKS):
+            return code
+        say(f"written: {folder / REPORT}")
+    from memfit.systems.ninja.frame_times import frame_times
 
-    written = profile(
+    # Times are taken in a second pass, so that neither profiler counts the other.
+    times = frame_times(
         config,
         n_envs=options.n_envs,
         frames=options.profile_frames,
-        interval=options.memory_snapshot_interval,
-        memory=options.profile_memory,
-        output=options.output,
         seed=options.seed,
         progress=Progress(quiet=options.quiet),
     )
-    for file in written:
-        if file.name == REPORT:
-            say(next(line for line in file.read_text().splitlines() if line.startswith("verdict")))
-        say(f"written: {file}")
-    return 0
+    (folder / STATS).write_text(times, encoding="utf-8")
+    say(f"written: {folder / STATS}")
+    return code
 
 
 def run_training(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memfit.model import DemoVariant
 
+ENV = "memfit.systems.ninja.env:NinjaEnv"  # what `memfit profile ninja` steps
 VARIANTS = (
     DemoVariant(
         name="as described",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, SupportsInt, cast
 
@@ -9,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from memfit.model.json_loader import from_json
 from memfit.systems.ninja.drawing import animation, draw_background, picture, shared_background
 from memfit.systems.ninja.fields import build_fields, reachability
 from memfit.systems.ninja.full_frame import FullFrame
@@ -203,6 +205,11 @@ class NinjaEnv(gym.Env[Observation, np.int64]):
             for name, space in self._parts.items()
             if name not in GRAPH
         }
+
+
+def configured(config: Mapping[str, Any]) -> NinjaEnv:
+    """An environment from its configuration as JSON has it, for `memfit profile --option`."""
+    return NinjaEnv(from_json(EnvironmentConfig, dict(config)))
 
 
 def _copied(observation: Observation) -> Observation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memfit.model import DemoVariant
 
+ENV = "memfit.systems.trader.env:TraderEnv"  # what `memfit profile trader` steps
 OPTIONS = "--steps {value} --trials 0 --workers 0 --iterations 2 --quiet"
 VARIANTS = (
     DemoVariant(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from memfit.inside.holders import array_rows, python_rows
+from memfit.inside.holders import LEAST_ROW, MOST_ROWS, array_rows, python_rows
 from memfit.measure.kernel.limits import available
 from memfit.measure.kernel.mappings import mappings
 from memfit.measure.kernel.process_memory import ProcessMemory
@@ -25,11 +25,14 @@ def walk_outside(
     roles: Mapping[str, str],
     most_copied: int = _LARGEST_COPY,
     variables_only: bool = False,
+    rows: int = MOST_ROWS,
+    least: int = LEAST_ROW,
 ) -> dict[str, Any]:
     """What a process's objects hold, within about so many seconds. Raises NotWalkable.
 
     Of its memory at most so much is copied at a time. With `variables_only`, what packages hold
-    is left out.
+    is left out. There are at most so many `rows`, and of Python objects none of less than `least`
+    bytes.
     """
     until = time.monotonic() + seconds
     try:
@@ -40,12 +43,12 @@ def walk_outside(
             copy = MemoryCopy(maps, memory, min(most_copied, available() // _OF_AVAILABLE))
             walk = WholeWalk(Interpreter(pid, maps, copy), maps, roles, until)
             complete = walk.walk(variables_only=variables_only)
-            arrays = array_rows(walk.blocks, f"/proc/{pid}/maps")
+            arrays = array_rows(walk.blocks, f"/proc/{pid}/maps", most=rows)
     except OSError:
         raise NotWalkable("the process, which has ended") from None
     return {
         "arrays": arrays,
-        "python": python_rows(walk.names.tree),
+        "python": python_rows(walk.names.tree, most=rows, least=least),
         "duplicates": [],
         "pools": {},
         "walk": {

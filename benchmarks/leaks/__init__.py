@@ -1,0 +1,1 @@
+"""A corpus of small environments, half of which leak: how often each tool tells."""

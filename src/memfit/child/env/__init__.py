@@ -1,0 +1,1 @@
+"""The child that steps an environment, and waits where it is read."""

@@ -1,0 +1,1 @@
+"""Parts that plug memfit into other systems, one file each."""

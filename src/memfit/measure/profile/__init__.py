@@ -1,0 +1,1 @@
+"""Environments that are stepped in a child and read from outside."""

@@ -1,0 +1,175 @@
+"""The verdict over made-up readings: what grows for good is a leak, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memfit.analyses.leak_verdict import growing, judge, suspected, waiting_garbage
+from memfit.model import Counted, EnvReading, MemoryVerdict
+from memfit.units import MIB
+
+LENGTH, FIRST, LEGS = 20, 50, 4  # frames of an episode, episodes of the first leg, legs
+Curve = Callable[[int], float]
+
+
+def run(
+    curves: Mapping[str, Curve] | None = None,
+    *,
+    episodes: bool = True,
+    legs: int = LEGS,
+    held: Curve | None = None,
+    rooms: Callable[[int], Mapping[int, tuple[int, int]]] = lambda episode: {},
+) -> list[EnvReading]:
+    """Readings at the ends of the parts of legs, each count by a curve over episodes."""
+
+    told = curves or {}
+
+    def at(episode: int, leg: int) -> EnvReading:
+        counts = dict.fromkeys((Counted.PYTHON, Counted.MALLOC, Counted.MAPPED), 10 * MIB)
+        counts |= dict.fromkeys((Counted.FILES, Counted.THREADS, Counted.PROCESSES), 2)
+        for name, curve in told.items():
+            counts[Counted[name]] = counts.get(Counted[name], 0) + round(curve(episode))
+        used = sum(curve(episode) for name, curve in told.items() if name in ("PYTHON", "MALLOC"))
+        return EnvReading(
+            frame=LENGTH * episode,
+            episode=episode if episodes else 0,
+            seconds=episode / 1000,
+            held=20 * MIB + round(held(episode) if held else used),
+            whole=30 * MIB,
+            counts=counts,
+            collected=True,
+            leg=leg,
+            rooms=rooms(episode),
+        )
+
+    found = [at(FIRST // 4, 0), at(FIRST, 1)]
+    for leg in range(2, legs + 1):
+        begin = found[-1].episode or found[-1].frame // LENGTH
+        found += [at(begin + begin * part // 4, leg) for part in (1, 2, 3, 4)]
+    return found
+
+
+@pytest.mark.parametrize("what", ["PYTHON", "MALLOC"])
+@given(each=st.integers(256, 100_000))
+def test_what_each_episode_keeps_is_a_leak_to_the_byte(what: str, each: int) -> None:
+    judged = judge(run({what: lambda episode: each * episode}))
+    assert judged.verdict is MemoryVerdict.LEAKING
+    assert judged.bytes_per_episode == pytest.approx(each, rel=0.01)
+    assert judged.bytes_per_frame == pytest.approx(each / LENGTH, rel=0.01)
+    assert judged.low <= judged.bytes_per_episode * 1.01 and judged.high * 1.01 >= each
+    assert [row.what for row in judged.growing] == [Counted[what]]
+
+
+def test_without_ends_of_episodes_frames_count() -> None:
+    judged = judge(run({"PYTHON": lambda episode: 1000 * episode}, episodes=False))
+    assert judged.verdict is MemoryVerdict.LEAKING
+    assert judged.bytes_per_frame == pytest.approx(50, rel=0.01)
+    assert judged.bytes_per_episode == 0
+
+
+STILL: dict[str, Curve] = {
+    "nothing": lambda episode: 0,
+    "first uses": lambda episode: 300_000 if episode > 20 else 0,
+    "a step": lambda episode: 2 * MIB if episode > 200 else 0,
+    "growth that stops": lambda episode: 5000 * min(episode, 120),
+    "spikes": lambda episode: 8 * MIB if episode % 7 == 0 else 0,
+    "a cache that saturates": lambda episode: MIB * (1 - 2.0 ** (-episode / 20)),
+    "a saw": lambda episode: 4000 * (episode % 37),
+    "crumbs": lambda episode: 20 * episode,
+    "falling": lambda episode: -3000 * episode,
+}
+
+
+@pytest.mark.parametrize("name", STILL)
+@pytest.mark.parametrize("what", ["PYTHON", "MALLOC"])
+def test_what_does_not_go_on_growing_is_no_leak(name: str, what: str) -> None:
+    assert judge(run({what: STILL[name]})).verdict is MemoryVerdict.STABLE
+
+
+def test_one_leg_is_not_enough_to_call_it_a_leak() -> None:
+    readings = run({"PYTHON": lambda episode: 5000 * episode}, legs=1)
+    assert suspected(readings) and not growing(readings)
+
+
+def test_where_nothing_grew_nothing_is_suspected() -> None:
+    assert not suspected(run(legs=1))
+
+
+@pytest.mark.parametrize("what", ["FILES", "THREADS", "PROCESSES"])
+def test_files_threads_and_processes_are_counted(what: str) -> None:
+    judged = judge(run({what: lambda episode: episode // 2}))
+    assert judged.verdict is MemoryVerdict.LEAKING
+    assert [row.what for row in judged.growing] == [Counted[what]]
+    assert judged.growing[0].per_episode == pytest.approx(0.5, rel=0.05)
+
+
+def test_a_few_more_files_are_no_leak() -> None:
+    judged = judge(run({"FILES": lambda episode: 3 if episode > 60 else 0}))
+    assert judged.verdict is MemoryVerdict.STABLE
+
+
+def test_mapped_memory_that_python_has_for_its_objects_is_not_named_twice() -> None:
+    judged = judge(
+        run(
+            {
+                "PYTHON": lambda episode: 50_000 * episode,
+                "MAPPED": lambda episode: -(-50_000 * episode // MIB) * MIB,
+            }
+        )
+    )
+    assert [row.what for row in judged.growing] == [Counted.PYTHON]
+
+
+def test_mapped_memory_leaks_by_the_kernels_pages() -> None:
+    judged = judge(
+        run({"MAPPED": lambda episode: 65_536 * episode}, held=lambda episode: 8192 * episode)
+    )
+    assert judged.verdict is MemoryVerdict.LEAKING
+    assert judged.bytes_per_episode == pytest.approx(8192, rel=0.01)
+
+
+def test_an_array_that_was_reserved_is_filled_and_not_leaked() -> None:
+    def rooms(episode: int) -> Mapping[int, tuple[int, int]]:
+        return {4096: (64 * MIB, 8192 * episode)}
+
+    judged = judge(run(legs=2, held=lambda episode: 40_000 * episode, rooms=rooms))
+    assert judged.verdict is MemoryVerdict.STABLE  # what is filled explains too little of it
+    judged = judge(
+        run(
+            legs=2,
+            held=lambda episode: 8192 * 4 * episode,
+            rooms=lambda episode: {4096: (64 * MIB, 8192 * 4 * episode)},
+        )
+    )
+    assert judged.verdict is MemoryVerdict.FILLING
+    assert judged.ends_at_bytes == pytest.approx(84 * MIB, rel=0.05)
+
+
+def test_workers_that_keep_something_leak_by_their_pages() -> None:
+    def each(episode: int) -> float:
+        return 20_000 * episode // 4096 * 4096
+
+    judged = judge(run({"OTHERS": each}, held=each))
+    assert judged.verdict is MemoryVerdict.LEAKING
+    assert judged.bytes_per_episode == pytest.approx(20_000, rel=0.03)
+    little = judge(run({"OTHERS": lambda episode: 4096 * (episode // 30)}))
+    assert little.verdict is MemoryVerdict.STABLE
+
+
+def test_garbage_that_waits_for_the_collector_is_told() -> None:
+    first, last = run(legs=1)
+    more = {**last.counts, Counted.MALLOC: last.counts[Counted.MALLOC] + 30 * MIB}
+    before = replace(last, counts=more, collected=False)
+    assert waiting_garbage([first, before, last]) == 30 * MIB
+    assert waiting_garbage([first, replace(last, collected=False), last]) == 0
+
+
+def test_what_malloc_gives_back_was_retained() -> None:
+    readings = run(legs=2, held=lambda episode: 50_000 * min(episode, 90))
+    assert judge(readings, trimmed=0).verdict is MemoryVerdict.STABLE
+    assert judge(readings, trimmed=3 * MIB).verdict is MemoryVerdict.RETAINED
