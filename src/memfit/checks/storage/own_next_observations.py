@@ -80,7 +80,14 @@ def _kept(source: Source, made: Made) -> bool:
     """Whether it is given to `self.name`, and not to a variable of a method."""
     stored = enclosing(source, made.call)
     target = stored.targets[0] if isinstance(stored, ast.Assign) else None
-    return isinstance(target, ast.Attribute) and bool(made.target)
+    return (
+        isinstance(target, ast.Attribute)
+        and bool(made.target)
+        and not any(
+            isinstance(a, ast.If) and "optimize" in source.segment(a.test).lower()
+            for a in source.ancestors(made.call)  # its user can have it stored once
+        )
+    )
 
 
 def _shape(made: Made) -> list[str]:
