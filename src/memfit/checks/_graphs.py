@@ -64,6 +64,37 @@ def comes_from_before(source: Source, call: ast.Call) -> bool:
     return any(isinstance(v, ast.Call) and not _makes(source, v) for v in before)
 
 
+def comes_from_caller(source: Source, call: ast.Call) -> bool:
+    """Whether the loss is worked out from a parameter, whose graph the caller may use again.
+
+    What is only given to a network, as observations are, has no graph.
+    """
+    inside = source.function(call)
+    if inside is None or not isinstance(call.func, ast.Attribute):
+        return False
+    parameters = {a.arg for a in ast.walk(inside.args) if isinstance(a, ast.arg)} - {"self"}
+    seen: set[str] = set()
+    waiting: list[ast.AST] = [call.func.value]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and not _works_out(source, node):
+            waiting.append(node.func)
+            continue
+        if isinstance(node, ast.Name) and node.id not in seen:
+            seen.add(node.id)
+            if node.id in parameters:
+                return True
+            waiting += [b.value for b in source.bindings(node) if b.value is not None]
+        waiting += ast.iter_child_nodes(node)
+    return False
+
+
+def _works_out(source: Source, call: ast.Call) -> bool:
+    """Whether it is a function of numbers, not a network."""
+    made = last_name(call.func).lower()
+    return source.qualified(call.func).startswith("torch") or made.endswith(("loss", "criterion"))
+
+
 def _makes(source: Source, call: ast.Call) -> bool:
     """Whether it makes an object (`Policy(3)`), data or an optimizer, and no part of a graph."""
     made = last_name(call.func)

@@ -24,7 +24,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from memfit.checks._graphs import comes_from_before
+from memfit.checks._graphs import comes_from_before, comes_from_caller
 from memfit.checks._rows import named, without
 from memfit.checks.spot import Spot
 from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
@@ -37,6 +37,7 @@ SEVERITY = Severity.WARNING
 CLEAN = (
     "if c:\n    a.backward(retain_graph=True)\n    one.step()\nb.backward()\ntwo.step()\n",
     "for b in bs:\n    one.backward(retain_graph=True)\n    two.backward()\n",
+    "def f(mmd):\n    loss = -mmd\n    loss.backward(retain_graph=True)\n    opt.step()\n",
     "def actor_loss(out):\n    out.backward(retain_graph=True)\n\ndef f():\n    actor_loss(x)\n",
     (
         "hidden = start(x)\nfor b in bs:\n    hidden = net(b, hidden)\n"
@@ -61,7 +62,7 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         rest = _rest(source, call)
         if rest is None or _used_again(source, call):
             continue
-        if comes_from_before(source, call):
+        if comes_from_before(source, call) or comes_from_caller(source, call):
             continue
         if any(_has(s, *_STEPS) for s in rest):
             yield Spot(
