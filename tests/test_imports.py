@@ -24,6 +24,7 @@ ALLOWED = {
     "model": set[str](),
     "sources": BASE,
     "formulas": BASE,
+    "device": BASE,
     "libraries": BASE | {"formulas"},
     "measure": BASE | {"inside"},  # the words in which holders are told
     "dropins": BASE,
