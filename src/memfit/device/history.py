@@ -41,13 +41,15 @@ class Start:
 
 def start_of(snapshot: DeviceSnapshot) -> Start:
     """Undo what was recorded."""
-    undoing = _Undoing(snapshot.segments, recorded_settings(snapshot.settings))
+    undoing = CardState(snapshot.segments, recorded_settings(snapshot.settings))
     for event in reversed(snapshot.events):
         undoing.undo(event)
     return undoing.state()
 
 
-class _Undoing:
+class CardState:
+    """Segments and blocks in use, as events are undone or done again."""
+
     def __init__(self, segments: Iterable[DeviceSegment], settings: AllocatorSettings) -> None:
         self.settings = settings
         self.segments = {s.address: s for s in segments}
@@ -75,14 +77,39 @@ class _Undoing:
         elif event.action == "segment_alloc":
             self.missed += self.segments.pop(at, None) is None
         elif event.action == "segment_free":
-            small = event.size == SMALL_SEGMENT
-            self.segments[at] = DeviceSegment(
-                at, event.size, event.stream, small, (), pool=event.pool
-            )
+            self._add(event)
         elif event.action == "segment_map":
             self._unmap(event)
         elif event.action == "segment_unmap":
             self._map(event)
+
+    def do(self, event: DeviceEvent) -> None:
+        """What an event changed."""
+        at = event.address
+        if event.action == "alloc":
+            if at not in self.live:
+                insort(self.order, at)
+            self.live[at] = DeviceBlock(at, event.size, event.size, True, stack=event.stack)
+            self.known.discard(at)
+        elif event.action == "free_requested" and at in self.live:
+            self.live[at] = replace(self.live[at], allocated=False, waits=True)
+        elif event.action == "free_completed" and at in self.live:
+            del self.live[at], self.order[bisect_left(self.order, at)]
+            self.known.discard(at)
+        elif event.action == "segment_alloc":
+            self._add(event)
+        elif event.action == "segment_free":
+            self.segments.pop(at, None)
+        elif event.action == "segment_map":
+            self._map(event)
+        elif event.action == "segment_unmap":
+            self._unmap(event)
+
+    def _add(self, event: DeviceEvent) -> None:
+        small = event.size == SMALL_SEGMENT
+        self.segments[event.address] = DeviceSegment(
+            event.address, event.size, event.stream, small, (), pool=event.pool
+        )
 
     def _unalloc(self, at: int) -> None:
         """A request got the beginning of what was free: there the block before it ended."""

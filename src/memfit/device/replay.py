@@ -172,7 +172,10 @@ class WhatIf:
 
 
 def what_if(
-    snapshot: DeviceSnapshot, settings: AllocatorSettings, capacity: int | None = None
+    snapshot: DeviceSnapshot,
+    settings: AllocatorSettings,
+    capacity: int | None = None,
+    start: Start | None = None,
 ) -> WhatIf:
     """What would have been reserved; blocks of before the history are asked for first, by address.
 
@@ -182,7 +185,7 @@ def what_if(
     at: dict[int, Block] = {}
     fits = None if capacity is None else True
     try:
-        for segment, found in start_of(snapshot).live:
+        for segment, found in (start or start_of(snapshot)).live:
             block = allocator.malloc(found.requested or found.size, segment.stream, segment.pool)
             at[found.address] = block
         for event in snapshot.events:
