@@ -26,7 +26,7 @@ ALLOWED = {
     "formulas": BASE,
     "device": BASE,
     "libraries": BASE | {"formulas"},
-    "measure": BASE | {"inside"},  # the words in which holders are told
+    "measure": BASE | {"device", "inside"},  # the words in which holders are told
     "dropins": BASE,
     "checks": BASE | {"formulas"},
     "analyses": BASE | {"formulas", "checks"},
