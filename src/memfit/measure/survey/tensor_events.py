@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_iter
 from memfit.measure.survey.recorded_allocations import WORK_DONE, AllocationEvent
 
 # What makes a handle of cuBLAS, which then has a workspace in each thread that uses it.
-_MATMULS = frozenset({"addmm", "mm", "bmm", "baddbmm", "addbmm", "addmv", "mv", "dot"})
+MATMULS = frozenset({"addmm", "mm", "bmm", "baddbmm", "addbmm", "addmv", "mv", "dot"})
 
 
 class TensorRecorder(TorchDispatchMode):
@@ -38,7 +38,7 @@ class TensorRecorder(TorchDispatchMode):
         given = {t.untyped_storage()._cdata for t in tree_iter((args, kwargs)) if _is_tensor(t)}
         out = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
-        self.multiplies |= name in _MATMULS
+        self.multiplies |= name in MATMULS
         for tensor in tree_iter(out):
             if _is_tensor(tensor):
                 self._see(tensor.untyped_storage(), name, given)
