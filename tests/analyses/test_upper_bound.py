@@ -115,6 +115,14 @@ def test_a_plan_is_in_doubt_about_more_than_a_twentieth(spread: int, doubtful: b
     assert not in_doubt(one(EvidenceKind.DERIVED), rehearsed)
 
 
+@pytest.mark.parametrize(("kept", "doubtful"), [(240, False), (260, True)])
+def test_a_fifth_of_what_malloc_keeps_is_in_doubt(kept: int, doubtful: bool) -> None:
+    held = one(EvidenceKind.DERIVED, 1000 - kept).components
+    slack = row("b", Kind.FRAGMENTATION, const(kept), ("update",), evidence=EvidenceKind.PROBED)
+    ledger = Ledger(components=(*held, slack))
+    assert in_doubt(ledger, READINGS) is doubtful
+
+
 def test_a_calibrated_factor_scales_all_but_the_floor() -> None:
     margin = Margin(floor=7, thousandths={"slack": 500}, factor=1.5)
     assert margin.of({"slack": 100}) == 7 + 75

@@ -73,6 +73,7 @@ class LoopTrial:
         self.main: ModuleType | None = None
         self.held: dict[str, list[TrialArrays]] = {}
         self.last: list[TrialArrays] = []
+        self.at_end = False
         self.lengths: tuple[dict[str, int], int] = {}, 0  # of lists, when the run had come so far
 
     def begin(self, training: Looping) -> None:
@@ -112,6 +113,7 @@ class LoopTrial:
         if self.trial is not None and self.trial.trains and not self.trial.over:
             if self.main is not None:
                 sys.modules["__main__"] = self.main
+            self.at_end = True
             self.trial.ended()
         return None
 
@@ -135,7 +137,13 @@ class LoopTrial:
             found = looked_at_in_a_fork(variables)
             self.lengths = list_lengths(variables), self._done
         if found:
-            self.held[moment] = self.last = found
+            self.held[moment] = [*self._gone(moment, found), *found] if self.at_end else found
+            self.last = found
+
+    def _gone(self, moment: str, found: list[TrialArrays]) -> list[TrialArrays]:
+        """What an earlier look saw and a script at its end no more: variables of functions."""
+        there = {row.path for row in found}
+        return [row for row in self.held.get(moment, ()) if row.path not in there]
 
     @property
     def _done(self) -> int:
