@@ -16,7 +16,6 @@ from memfit.errors import Unsupported
 from memfit.measure.kernel.proc import PeakMeter
 from memfit.measure.survey import recorded_allocations
 from memfit.measure.survey.cycle import Cycle, GrowingCycle
-from memfit.measure.survey.device_survey import survey_device
 from memfit.measure.survey.filling_sizes import FEW_SEEDS, replayed_where_filled
 from memfit.measure.survey.malloc import Malloc
 from memfit.measure.survey.malloc_replay import HeapGrowth
@@ -140,6 +139,8 @@ class Surveyor:
             live=Slope.through(*ends, *live),
         )
         if self.device:
+            from memfit.measure.survey.device_survey import survey_device  # loads torch
+
             found = survey_device(training, self._work(sizes[0]), *sizes, full.width)
             self.readings = replace(self.readings, device=found)
         self._settle()
