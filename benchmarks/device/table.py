@@ -22,8 +22,10 @@ fetches the package transformers; networks for pictures are built by hand in pla
 This measures the two parts that a plan for a card rests on, at the real batch. `memfit plan \
 --device` states two small real updates at the run's batch instead.
 
-No constant was chosen on any of these rows: sizes are torch's own, cuBLAS's workspaces go by its \
-rule, and workspaces of cuDNN are left out. A card has its size less 500 MiB for the context. \
+No constant was fitted to these rows, but after a look at the first of them the card's capacity \
+and what attention keeps were corrected, and the snapshots' model and autocast were settled on \
+those four rows: sizes are torch's own, cuBLAS's workspaces go by its rule, and workspaces of \
+cuDNN are left out. A card has its size less 500 MiB for the context. \
 Bold: off by more than 5 % (2 % for snapshots), a wrong verdict, or more than 15 s. A run that \
 could not be predicted is a miss. Where the real run ran out of memory, its row is a verdict alone.
 
