@@ -93,7 +93,7 @@ def read_holders(
         return _places(told.get(pid)) if wanted else None
 
     if told or native:  # telling takes seconds: what is dealt out is what there is now
-        until = started + TO_ANSWER - _LAST if native is None else inf
+        until = started + max(TO_ANSWER, wait) - _LAST if native is None else inf
         processes = process_tree.read_tree(pid, children=children, numbers=numbers, until=until)
         notes += [_NOT_FOLLOWED.format(v.pid) for v in processes if v.native.cut]
     private = sum(view.private for view in processes)
