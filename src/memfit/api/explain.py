@@ -12,13 +12,14 @@ from memfit.analyses import tree_ledger
 from memfit.analyses.attribution import deal
 from memfit.errors import UsageError
 from memfit.libraries import all_roles
-from memfit.measure.kernel import limits
+from memfit.measure.kernel import limits, proc
 from memfit.measure.live import nvidia, process_tree
-from memfit.measure.live.holder_reading import WAIT, HolderReading, read_holders
+from memfit.measure.live.holder_reading import TO_ANSWER, WAIT, HolderReading, read_holders
 from memfit.measure.record.run_above import run_above
 from memfit.model import Explanation, Grown, Inside, Limit
 
 _LEAST_SECONDS = 0.2
+_LEAST_WITHIN, _TO_WRITE = 1.5, 0.3
 _RUN_LIMIT = "--limit of its memfit run"
 
 
@@ -30,6 +31,7 @@ def explain(
     native: bool | None = None,
     attach: bool = False,
     wait: float = WAIT,
+    within: float = TO_ANSWER,
     seconds: float = 0.0,
     limit: int | None = None,
     progress: Callable[[str], None] | None = None,
@@ -37,7 +39,8 @@ def explain(
     """Explain the memory of a process and all below it.
 
     From outside, without touching them; with `inside`, their objects are read too, which say who
-    holds it, and those that listen are asked for up to `wait` seconds. With `native`, pointers are
+    holds it, and those that listen are asked for up to `wait` seconds. The answer is there `within`
+    so many, with what was found by then, unless more is asked for. With `native`, pointers are
     followed from libraries into the heap, to name what C and C++ hold; by default where there is
     time. With `attach`, a Python 3.14 process is made to listen. With `seconds`, a second reading
     so much later tells what grew.
@@ -53,7 +56,14 @@ def explain(
         process_tree.check_readable(pid)
         make_listen(pid)
     read = partial(
-        read_holders, pid, deal, children=children, inside=inside, wait=wait, roles=all_roles()
+        read_holders,
+        pid,
+        deal,
+        children=children,
+        inside=inside,
+        wait=wait,
+        within=within,
+        roles=all_roles(),
     )
     before, first = None, 0.0
     if seconds:
@@ -82,6 +92,16 @@ def explain(
         notes=now.notes,
         seconds=time.monotonic() - started,
     )
+
+
+def left_of_start() -> float:
+    """Seconds in which a command shall have its answer, after what Python's start has taken.
+
+    To write it takes as long again as a part of that.
+    """
+    started = int(proc.stat(os.getpid())[19]) / os.sysconf("SC_CLK_TCK")
+    age = max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
+    return max(_LEAST_WITHIN, TO_ANSWER - (1 + _TO_WRITE) * age)
 
 
 def _grown(before: HolderReading, now: HolderReading, seconds: float) -> tuple[Grown, ...]:

@@ -54,7 +54,7 @@ def test_a_process_that_does_not_answer_in_time_is_told(
         assert main(["explain", str(pid), "--no-inside", "--format", "json"]) == 0
         assert json.loads(capsys.readouterr().out)["notes"] == []
     assert str(pid) in note and "did not answer within 0.5 s" in note
-    assert "what its objects hold was read from outside" in note
+    assert "what objects hold was read from outside" in note
 
 
 def test_a_name_that_another_process_has_taken_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,13 +48,10 @@ class ObjectWalk:
         python: Interpreter,
         maps: Sequence[mappings.Mapping],
         roles: Mapping[str, str],
-        until: float,
     ) -> None:
-        self._seconds = max(0.0, until - time.monotonic())
-        self._least_work = time.process_time() + _LEAST_WORK
         self.python = python
         self.copy = python.copy
-        self.until = until
+        self.give_time(0.0)
         self.kinds = TypeKinds(python, roles)
         self.names = NumberedTree()
         self.referents = Referents(python)
@@ -68,6 +65,12 @@ class ObjectWalk:
         self.route: Route = lambda _, batch: batch
         self.later: list[Batch] = []
         self._roles_named: set[str] = set()
+
+    def give_time(self, until: float) -> None:
+        """Let the walk go on until then."""
+        self.until = until
+        self._seconds = max(0.0, until - time.monotonic())
+        self._least_work = time.process_time() + _LEAST_WORK
 
     def mark(self, addresses: Addresses) -> Flags:
         """Which of these are new, each once; they are seen from now on."""
