@@ -222,7 +222,7 @@ def test_what_workers_hold_is_named_with_the_process_that_has_most() -> None:
     }
     where = {c.name: c.evidence.where for c in ledger.components}
     assert where["workers.kept"] == "process 3: float64"
-    assert where["workers.frames"].startswith("2 processes, 60 bytes in 2: ")
+    assert where["workers.frames"].startswith("2 processes, 60 B in 2: ")
     assert sum(map(ledger.bytes_of, ledger.components)) == 4 * 105
 
 
