@@ -15,6 +15,7 @@ from memfit.inside import paths
 from memfit.measure.kernel import mappings
 from memfit.measure.live.outside_walk import layouts as at
 from memfit.measure.live.outside_walk.batches import Batch, NumberedTree
+from memfit.measure.live.outside_walk.chains import Chains
 from memfit.measure.live.outside_walk.interpreter import Interpreter
 from memfit.measure.live.outside_walk.memory_copy import Addresses, Flags, Indices
 from memfit.measure.live.outside_walk.number_blocks import NumberBlocks
@@ -59,6 +60,7 @@ class ObjectWalk:
         self.seen = np.zeros(self.copy.most_marks, dtype=np.uint8)
         self.shared = np.zeros(self.copy.most_marks, dtype=np.uint8)
         self.blocks = NumberBlocks(python, self.kinds, maps, self.names, self.mark)
+        self.chains = Chains(self.copy)
         self.objects = 0
         self.sampled = False
         self.naming = True  # by attribute and key; else everything below a holder is its own
@@ -99,6 +101,24 @@ class ObjectWalk:
             if waiting:
                 parts.append(waiting.pop(0))
             level = self.enter(Batch.joined(parts))
+            level += self._chained(level)
+
+    def _chained(self, level: Sequence[Group]) -> list[Group]:
+        """What follows the few objects of a level in a chain that has gone on for long."""
+        if not self.chains.may_be(sum(len(batch) for _, batch in level)):
+            return []
+        found: list[Group] = []
+        for kind, batch in level:
+            for address, node in zip(batch.addresses.tolist(), batch.nodes.tolist(), strict=True):
+                then = self.chains.ahead(
+                    kind.address, kind.form, address, self._was_seen, self.check_time
+                )
+                found += self.enter(Batch.of(then, [node] * len(then))) if then else []
+        return found
+
+    def _was_seen(self, address: int) -> bool:
+        place = self.copy.mark_at(address)
+        return place < 0 or bool(self.seen[place])
 
     def _renew(self, kind: TypeKind, batch: Batch) -> None:
         """Read everything anew where a long container has changed since it was copied.
