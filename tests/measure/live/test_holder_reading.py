@@ -85,30 +85,38 @@ class Tree:
             TOLD, pid=view.pid, notes=() if self.told.count(view.pid) > 1 else TOLD.notes
         )
 
-    def __enter__(self) -> Tree:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def variables(self, view: ProcessView, _: float) -> Told:
-        if view.pid not in self.walkable:
-            raise NoAnswer("no interpreter")
-        self.walked.append(view.pid)
-        return replace(TOLD, pid=view.pid, outside=True, notes=(), complete=False)
-
-    def goes_on(self, view: ProcessView) -> bool:
-        return view.pid in self.walked
-
-    def libraries(self, view: ProcessView, _: float) -> Told:
-        self.walked.append(view.pid)
-        return replace(TOLD, pid=view.pid, outside=True, notes=())
-
     def deal(self, view: ProcessView, told: Told | None) -> Dealt:
         assert told is None or told.pid == view.pid
         share = self.shares[view.pid].pop(0)
         left = [block(round(self.blocks * view.private))] if self.blocks else []
         return Dealt(named=round(share * view.private), private=view.private, left=left)
+
+
+class Looks:
+    """What is seen of a tree's processes from outside."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    def __enter__(self) -> Looks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def variables(self, view: ProcessView, _: float) -> None:
+        if view.pid not in self.tree.walkable:
+            raise NoAnswer("no interpreter")
+        self.tree.walked.append(view.pid)
+
+    def goes_on(self, view: ProcessView) -> bool:
+        return view.pid in self.tree.walked
+
+    def libraries(self, view: ProcessView, _: float) -> None:
+        self.tree.walked.append(view.pid)
+
+    def told(self, view: ProcessView) -> Told:
+        return replace(TOLD, pid=view.pid, outside=True, notes=())
 
 
 Reader = Callable[..., HolderReading]
@@ -120,7 +128,7 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
         monkeypatch.setattr(process_tree, "read_tree", tree.read_tree)
         monkeypatch.setattr(process_tree, "read_process", tree.read_process)
         monkeypatch.setattr(holder_reading, "look_inside", tree.look_inside)
-        monkeypatch.setattr(holder_reading, "OutsideLooks", lambda *_: tree)
+        monkeypatch.setattr(holder_reading, "OutsideLooks", lambda *_: Looks(tree))
         first = next(iter(tree.shares))
         return read_holders(
             first, tree.deal, children=True, inside=inside, native=native, duplicates=True

@@ -185,19 +185,21 @@ def _told(
         OutsideLooks(roles, len(largest)) as looks,
     ):
         asked = {view.pid: pool.submit(ask, view) for view in largest}
+        seen: list[ProcessView] = []
         unread = []
         for i, view in enumerate(largest):
             left = clock.left(after)
             if _has_told(asked[view.pid]):
                 continue
-            if left < _LEAST_SECONDS and told:
+            if left < _LEAST_SECONDS and seen:
                 unread.append(view.pid)
                 continue
             own = view.private / max(1, sum(other.private for other in largest[i:]))
             try:
                 part = max(left * max(_OF_THE_LARGEST, own), clock.takes(_TO_SEE))
                 seconds = max(_LEAST_SECONDS, min(left, part))
-                told[view.pid] = looks.variables(view, seconds)
+                looks.variables(view, seconds)
+                seen.append(view)
             except NoAnswer as why:
                 if view is processes[0]:
                     notes.append(f"who holds what in process {view.pid} is not known: {why}")
@@ -205,7 +207,10 @@ def _told(
             left = clock.left(after)
             if looks.goes_on(view) and not _has_told(asked[view.pid]) and left > _LEAST_SECONDS:
                 with suppress(NoAnswer):  # it has ended; what was seen of it remains
-                    told[view.pid] = looks.libraries(view, left)
+                    looks.libraries(view, left)
+        for view in seen:
+            with suppress(NoAnswer):
+                told[view.pid] = looks.told(view)
         if unread:
             notes.append(f"the objects of {len(unread)} smaller processes were not read: no time")
         silent: dict[str, list[int]] = {}

@@ -29,6 +29,7 @@ class OutsideLooks:
         self._roles = roles
         self._most = max(_LEAST_COPY, 2**30 // max(1, processes))
         self._walks: dict[int, OutsideWalk] = {}
+        self._known: dict[int, Told] = {}
         self._began: dict[int, float] = {}
 
     def __enter__(self) -> OutsideLooks:
@@ -38,32 +39,33 @@ class OutsideLooks:
         for walk in self._walks.values():
             walk.close()
 
-    def variables(self, view: ProcessView, seconds: float) -> Told:
-        """What the run's variables hold in a process, as far as they are read in that time."""
+    def variables(self, view: ProcessView, seconds: float) -> None:
+        """See what the run's variables hold in a process, as far as there is time."""
         # These load numpy, which those who only ask whether a process is alive do without.
         from memfit.measure.live.outside_walk.answer import OutsideWalk
 
         self._began[view.pid] = time.monotonic()
         with _in_words():
             walk = OutsideWalk(view.pid, roles=self._roles, most_copied=self._most)
-            try:
-                walk.variables(seconds - (time.monotonic() - self._began[view.pid]))
-                return self._told(view, walk)
-            finally:
-                if len(self._walks) < _MOST_KEPT:
-                    self._walks[view.pid] = walk
-                else:
-                    walk.close()
+            self._walks[view.pid] = walk
+            walk.variables(seconds - (time.monotonic() - self._began[view.pid]))
+        if len(self._walks) > _MOST_KEPT:
+            self._known[view.pid] = self.told(view)
 
     def goes_on(self, view: ProcessView) -> bool:
         """Whether there is more to see in a process that was looked at."""
         return view.pid in self._walks and not self._walks[view.pid].ended
 
-    def libraries(self, view: ProcessView, seconds: float) -> Told:
-        """What libraries hold in it too, where the look at it `goes_on`."""
+    def libraries(self, view: ProcessView, seconds: float) -> None:
+        """See what libraries hold in it too, where the look at it `goes_on`."""
         with _in_words():
-            walk = self._walks[view.pid]
-            walk.libraries(seconds)
+            self._walks[view.pid].libraries(seconds)
+
+    def told(self, view: ProcessView) -> Told:
+        """What was seen of a process, which is not looked at any more."""
+        if view.pid in self._known:
+            return self._known[view.pid]
+        with _in_words(), self._walks.pop(view.pid) as walk:
             return self._told(view, walk)
 
     def _told(self, view: ProcessView, walk: OutsideWalk) -> Told:
