@@ -47,10 +47,8 @@ def test_chains_of_every_kind_are_counted_to_their_end(python: str, tmp_path: Pa
         for name in ("nodes", "slotted", "pairs", "lists", "named")
     }
     for name, objects in count.items():
-        assert objects >= 1.99 * LINKS, (
-            name,
-            count,
-        )  # each with its value, but for a shared zero
+        # Each with its value, but for what several share.
+        assert objects >= 1.99 * LINKS, (name, count)
         assert objects <= 3 * LINKS + 100, (name, count)
 
 
