@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memfit.measure.live.outside_walk import layouts as at
 from memfit.measure.live.outside_walk.memory_copy import MemoryCopy
 
@@ -19,14 +22,14 @@ _ASK_TIME = 2000
 _FORMS = ("object", "list", "tuple", "dict")
 
 Way = tuple[int, ...]  # what is added to an address before each word that is read
-Seen = Callable[[int], bool]
+Marks = NDArray[np.uint8]
 
 
 class Chains:
     """What is known of chains so far."""
 
-    def __init__(self, copy: MemoryCopy) -> None:
-        self._copy = copy
+    def __init__(self, copy: MemoryCopy, seen: Marks) -> None:
+        self._copy, self._seen = copy, seen
         self._thin = 0
         self._ways: dict[int, list[Way]] = {}
         self._failed: dict[int, int] = {}
@@ -39,31 +42,30 @@ class Chains:
         self._thin += 1
         return self._thin > _PATIENCE
 
-    def ahead(
-        self, kind: int, form: str, address: int, seen: Seen, check: Callable[[], None]
-    ) -> list[int]:
+    def ahead(self, kind: int, form: str, address: int, check: Callable[[], None]) -> list[int]:
         """The objects of this type that come after one, in turn; those that were seen end it."""
         if form not in _FORMS or self._failed.get(kind, 0) >= _FAILED:
             return []
         for way in self._ways.get(kind, ()):
-            if found := self._follow(way, kind, address, seen, check):
+            if found := self._follow(way, kind, address, check):
                 return found
         for way in self._ways_from(kind, address):
-            if found := self._follow(way, kind, address, seen, check):
+            if found := self._follow(way, kind, address, check):
                 self._ways.setdefault(kind, []).append(way)
                 return found
         self._failed[kind] = self._failed.get(kind, 0) + 1
         return []
 
-    def _follow(
-        self, way: Way, kind: int, address: int, seen: Seen, check: Callable[[], None]
-    ) -> list[int]:
+    def _follow(self, way: Way, kind: int, address: int, check: Callable[[], None]) -> list[int]:
         word = self._copy.word_at
         found: dict[int, None] = {}
         while len(found) < _MOST:
             for step in way:
                 address = word(address + step)
-            if address in found or word(address + at.TYPE) != kind or seen(address):
+            if address in found or word(address + at.TYPE) != kind:
+                break
+            place = self._copy.mark_at(address)
+            if place < 0 or self._seen[place]:
                 break
             found[address] = None
             if len(found) % _ASK_TIME == 0:

@@ -107,10 +107,14 @@ class MemoryCopy:
         shift = self._shift[regions if everywhere else regions[there]]
         places = at.astype(np.int64)[:, None] + 8 * np.arange(count)
         chunks = (places >> _BITS) + shift[:, None]
-        if not self._bring(chunks):  # more than may be copied at once
+        # What lies between the first and the last word of so few is in their chunks.
+        edges = chunks[:, :: max(1, count - 1)] if 8 * count <= _CHUNK else chunks
+        if not self._bring(edges):  # more than may be copied at once: neighbours together
             half = len(addresses) // 2
-            halves = (addresses[:half], addresses[half:]) if half else ()
-            return np.concatenate([self.words(part, count) for part in halves]) if half else found
+            order = np.argsort(addresses, kind="stable")
+            for part in (order[:half], order[half:]) if half else ():
+                found[part] = self.words(addresses[part], count)
+            return found
         index = (self._slots[chunks].astype(np.int64) << (_BITS - 3)) + (
             (places & (_CHUNK - 1)) >> 3
         )

@@ -26,10 +26,11 @@ from memfit.measure.live.outside_walk.type_kinds import DATA, TypeKind, TypeKind
 _MANY_NAMES = 20_000  # keys of one level that are read as names
 _AT_ONCE = 500_000  # objects of one type that are read together
 _DISTINCT = 0.95
-_LEAST_WORK, _LONGER = 0.7, 2.0  # seconds of the processor; times that it may take longer for them
+_LEAST_WORK, _LONGER = 0.7, 0.5  # seconds of the processor; times that it may take longer for them
 _CONFIRMED, _MOST_CONFIRMED = 4096, 20_000  # bytes of objects that are read again, and how many
 _LONG, _MOST_LONG = 256, 1024  # elements of a container that may have moved; of a level
 _OLD = 0.1  # seconds after which a copy is too old to follow one that has
+_ELEMENTS_A_SECOND, _SHORT = 50_000, 0.01  # that are looked at with all they hold; seconds
 _SILENT_IN_MODULES = ("_parameters", "_modules", "_buffers")
 NONE = np.zeros(0, dtype=np.int64)
 Group = tuple[TypeKind, Batch]
@@ -60,7 +61,7 @@ class ObjectWalk:
         self.seen = np.zeros(self.copy.most_marks, dtype=np.uint8)
         self.shared = np.zeros(self.copy.most_marks, dtype=np.uint8)
         self.blocks = NumberBlocks(python, self.kinds, maps, self.names, self.mark)
-        self.chains = Chains(self.copy)
+        self.chains = Chains(self.copy, self.seen)
         self.objects = 0
         self.sampled = False
         self.naming = True  # by attribute and key; else everything below a holder is its own
@@ -73,6 +74,7 @@ class ObjectWalk:
         self.until = until
         self._seconds = max(0.0, until - time.monotonic())
         self._least_work = time.process_time() + _LEAST_WORK
+        self._given = time.monotonic(), time.thread_time()
 
     def mark(self, addresses: Addresses) -> Flags:
         """Which of these are new, each once; they are seen from now on."""
@@ -88,6 +90,7 @@ class ObjectWalk:
 
     def levels(self, *roots: Batch) -> None:
         """Breadth first: the shortest way to a thing names it. Further roots are levels later."""
+        self._keep_pace()
         waiting = list(roots)
         level: list[Group] = []
         while level or waiting:
@@ -110,15 +113,16 @@ class ObjectWalk:
         found: list[Group] = []
         for kind, batch in level:
             for address, node in zip(batch.addresses.tolist(), batch.nodes.tolist(), strict=True):
-                then = self.chains.ahead(
-                    kind.address, kind.form, address, self._was_seen, self.check_time
-                )
+                then = self.chains.ahead(kind.address, kind.form, address, self.check_time)
                 found += self.enter(Batch.of(then, [node] * len(then))) if then else []
         return found
 
-    def _was_seen(self, address: int) -> bool:
-        place = self.copy.mark_at(address)
-        return place < 0 or bool(self.seen[place])
+    def _keep_pace(self) -> None:
+        """Look at so many elements as there is time for, at the pace of what came before."""
+        now, (since, worked) = time.monotonic(), self._given
+        share = (time.thread_time() - worked) / max(now - since, _SHORT)
+        left = max(0.0, self.until - now)
+        self.referents.afford(left * min(1.0, share) * _ELEMENTS_A_SECOND)
 
     def _renew(self, kind: TypeKind, batch: Batch) -> None:
         """Read everything anew where a long container has changed since it was copied.
