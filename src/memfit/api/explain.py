@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from memfit.measure.kernel import limits, proc
 from memfit.measure.live import nvidia, process_tree
 from memfit.measure.live.holder_reading import TO_ANSWER, WAIT, HolderReading, read_holders
 from memfit.measure.record.run_above import run_above
-from memfit.model import Explanation, Grown, Inside, Limit
+from memfit.model import Explanation, Grown, Inside, Limit, Repeated
 
 _LEAST_SECONDS = 0.2
 _LEAST_WITHIN, _TO_WRITE = 1.5, 0.3
@@ -115,6 +115,22 @@ def _grown(before: HolderReading, now: HolderReading, seconds: float) -> tuple[G
     return tree_ledger.grown(first, second, seconds)
 
 
+def _together(found: Sequence[Repeated]) -> list[Repeated]:
+    """What is said of the same holders more than once, in one row, and the most first."""
+    rows: dict[tuple[str, tuple[str, ...]], list[Repeated]] = {}
+    for one in found:
+        rows.setdefault((one.kind, one.holders), []).append(one)
+    together = [
+        replace(
+            same[0],
+            saves_bytes=sum(r.saves_bytes for r in same),
+            message=f"{len(same)} times: {same[0].message}" if len(same) > 1 else same[0].message,
+        )
+        for same in rows.values()
+    ]
+    return sorted(together, key=lambda row: -row.saves_bytes)
+
+
 def _run_limit(pid: int) -> Limit | None:
     """The limit of the `memfit run` that a process is under, which ends it before any other."""
     run = run_above(pid)
@@ -129,7 +145,7 @@ def _inside(reading: HolderReading) -> Inside | None:
     private = sum(d.private for d in dealt)
     return Inside(
         holders=tuple(holders),
-        repeated=tuple(r for t in told for r in t.repeated),
+        repeated=tuple(_together([r for t in told for r in t.repeated])),
         asked=tuple(pid for pid, t in reading.told.items() if not t.outside),
         outside=tuple(pid for pid, t in reading.told.items() if t.outside),
         held_share=min(1.0, sum(d.named for d in dealt) / max(1, private)),

@@ -118,6 +118,9 @@ class Looks:
     def told(self, view: ProcessView) -> Told:
         return replace(TOLD, pid=view.pid, outside=True, notes=())
 
+    def note(self) -> str:
+        return ""
+
 
 Reader = Callable[..., HolderReading]
 

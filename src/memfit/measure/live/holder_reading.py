@@ -211,6 +211,7 @@ def _told(
         for view in seen:
             with suppress(NoAnswer):
                 told[view.pid] = looks.told(view)
+        notes += [looks.note()] if looks.note() else []
         if unread:
             notes.append(f"the objects of {len(unread)} smaller processes were not read: no time")
         silent: dict[str, list[int]] = {}

@@ -15,6 +15,7 @@ from memfit.model import Layer, ProcessView, Told
 if TYPE_CHECKING:
     from memfit.measure.live.outside_walk.answer import OutsideWalk
 
+_MOST_SHOWN = 8  # processes that a note names
 _LEAST_COPY = 2**26
 _MOST_KEPT = 16  # walks that may go on later
 
@@ -30,7 +31,7 @@ class OutsideLooks:
         self._most = max(_LEAST_COPY, 2**30 // max(1, processes))
         self._walks: dict[int, OutsideWalk] = {}
         self._known: dict[int, Told] = {}
-        self._began: dict[int, float] = {}
+        self._cut: list[tuple[ProcessView, int]] = []
 
     def __enter__(self) -> OutsideLooks:
         return self
@@ -44,11 +45,11 @@ class OutsideLooks:
         # These load numpy, which those who only ask whether a process is alive do without.
         from memfit.measure.live.outside_walk.answer import OutsideWalk
 
-        self._began[view.pid] = time.monotonic()
+        until = time.monotonic() + seconds
         with _in_words():
             walk = OutsideWalk(view.pid, roles=self._roles, most_copied=self._most)
             self._walks[view.pid] = walk
-            walk.variables(seconds - (time.monotonic() - self._began[view.pid]))
+            walk.variables(until - time.monotonic())
         if len(self._walks) > _MOST_KEPT:
             self._known[view.pid] = self.told(view)
 
@@ -68,18 +69,24 @@ class OutsideLooks:
         with _in_words(), self._walks.pop(view.pid) as walk:
             return self._told(view, walk)
 
+    def note(self) -> str:
+        """Which walks had too little time, and how far they came; empty where none had."""
+        if not self._cut:
+            return ""
+        pids = ", ".join(map(str, sorted(view.pid for view, _ in self._cut)[:_MOST_SHOWN]))
+        used = sum(p.used for view, _ in self._cut for p in view.parts if p.layer is Layer.OBJECTS)
+        share = min(1.0, sum(small for _, small in self._cut) / max(1, used))
+        walks, of = ("walk", "process") if len(self._cut) == 1 else ("walks", "processes")
+        return (
+            f"no time for more: the {walks} over the objects of {of} {pids} ended when {share:.0%} "
+            "of Python's small objects were counted, those of the run first"
+        )
+
     def _told(self, view: ProcessView, walk: OutsideWalk) -> Told:
         told = replace(told_by(view, walk.answer()), outside=True, notes=())
-        if told.complete:
-            return told
-        used = sum(part.used for part in view.parts if part.layer is Layer.OBJECTS)
-        share = min(1.0, sum(objects.small for objects in told.objects) / max(1, used))
-        text = (
-            f"the walk over the objects of process {view.pid} ended after "
-            f"{time.monotonic() - self._began[view.pid]:.1f} s, when {share:.0%} of Python's small "
-            "objects were counted, those of the run first"
-        )
-        return replace(told, notes=(text,))
+        if not told.complete:
+            self._cut.append((view, sum(objects.small for objects in told.objects)))
+        return told
 
 
 @contextmanager
