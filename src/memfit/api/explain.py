@@ -19,7 +19,7 @@ from memfit.measure.record.run_above import run_above
 from memfit.model import Explanation, Grown, Inside, Limit, Repeated
 
 _LEAST_SECONDS = 0.2
-_LEAST_WITHIN, _TO_WRITE = 1.5, 0.3
+_LEAST_WITHIN, _TO_WRITE, _LONGEST_START = 1.5, 0.3, 1.0  # seconds, a share, seconds of work
 _RUN_LIMIT = "--limit of its memfit run"
 
 
@@ -97,8 +97,11 @@ def explain(
 def left_of_start() -> float:
     """Seconds in which a command shall have its answer, after what Python's start has taken.
 
-    To write it takes as long again as a part of that.
+    To write it takes as long again as a part of that. A process that has worked for longer than a
+    start takes is no command, but calls it as a function.
     """
+    if time.process_time() > _LONGEST_START:
+        return TO_ANSWER
     started = int(proc.stat(os.getpid())[19]) / os.sysconf("SC_CLK_TCK")
     age = max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
     return max(_LEAST_WITHIN, TO_ANSWER - (1 + _TO_WRITE) * age)

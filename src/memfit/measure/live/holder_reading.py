@@ -175,11 +175,11 @@ def _told(
     """
     told: dict[int, Told] = {}
     largest = sorted(processes, key=lambda view: -view.private)
-    wait = max(_LEAST_SECONDS, min(wait, clock.left()))
-    ask = partial(look_inside, duplicates=duplicates, timeout=wait, roles=roles)
     after = _LAST + to_read
     if clock.left(after) < _LEAST_WALKING * clock.left(0.0):
         after = _LAST  # there will be no other reading
+    wait = max(_LEAST_SECONDS, min(wait, clock.left(after)))
+    ask = partial(look_inside, duplicates=duplicates, timeout=wait, roles=roles)
     with (
         ThreadPoolExecutor(max_workers=_ASKED_AT_ONCE) as pool,
         OutsideLooks(roles, len(largest)) as looks,
