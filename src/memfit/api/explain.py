@@ -19,6 +19,7 @@ from memfit.measure.record.run_above import run_above
 from memfit.model import Explanation, Grown, Inside, Limit, Repeated
 
 _LEAST_SECONDS = 0.2
+_TWO_ALIKE = 3  # times as long, at most, so that two readings tell the same
 _LEAST_WITHIN, _TO_WRITE, _LONGEST_START = 1.5, 0.3, 1.0  # seconds, a share, seconds of work
 _RUN_LIMIT = "--limit of its memfit run"
 
@@ -62,7 +63,7 @@ def explain(
         children=children,
         inside=inside,
         wait=wait,
-        within=within,
+        within=_TWO_ALIKE * TO_ANSWER if seconds else within,
         roles=all_roles(),
     )
     before, first = None, 0.0
