@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test test-parallel test-alone test-slow test-harm test-pythons demo bench-accuracy bench-explain bench-forecast bench-live bench-loops bench-profile bench-record bench-scale bench-speed \
+.PHONY: help install lint types test test-parallel test-alone test-slow test-harm test-pythons demo bench-accuracy bench-device bench-explain bench-forecast bench-live bench-loops bench-profile bench-record bench-scale bench-speed \
 	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
@@ -97,6 +97,10 @@ bench-accuracy: install  ## predicted against measured peaks over many configura
 	for stage in truth plan probe baselines table; do \
 		$(BIN)/python -m benchmarks.accuracy $$stage || exit 1; \
 	done
+
+bench-device: install  ## memory on cards of others, published and recorded, beside what is predicted (long)
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --target .rivals -r benchmarks/device/transformers.txt
+	$(BIN)/python -m benchmarks.device
 
 bench-explain: install  ## explanations of live processes: sums, names, a thousand of them, 20 GB
 	for stage in processes inside systems thousand large table; do \

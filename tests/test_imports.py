@@ -24,8 +24,9 @@ ALLOWED = {
     "model": set[str](),
     "sources": BASE,
     "formulas": BASE,
+    "device": BASE,
     "libraries": BASE | {"formulas"},
-    "measure": BASE | {"inside"},  # the words in which holders are told
+    "measure": BASE | {"device", "inside"},  # the words in which holders are told
     "dropins": BASE,
     "checks": BASE | {"formulas", "syntax"},
     "syntax": set[str](),

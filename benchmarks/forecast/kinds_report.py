@@ -119,7 +119,39 @@ def compiling(draw: Random) -> Run:
     return run.make("compiling", NEITHER)
 
 
+def leak_that_pauses(draw: Random) -> Run:
+    """A leak of one phase: it stands still while the other phase lasts."""
+    run = begun(draw)
+    rate, start = log_uniform(draw, 0.1, 6) * MIB, run.start
+    on, off = draw.uniform(2, 20), draw.uniform(1, 15)
+    run.length = start + min(2000, max(120, 400 * MIB / rate * (on + off) / on))
+
+    def leaked(seconds: float) -> float:
+        turns, since = divmod(max(0.0, seconds - start), on + off)
+        return rate * (turns * on + min(since, on))
+
+    run.leak = leaked
+    return run.make("leak that pauses", LEAK)
+
+
+def caches_that_saturate(draw: Random) -> Run:
+    """Several caches, each of which comes to its size ever more slowly."""
+    run = begun(draw)
+    caches = [
+        (log_uniform(draw, 5, 300) * MIB, log_uniform(draw, 3, 60))
+        for _ in range(draw.randint(1, 4))
+    ]
+    run.length = max(run.length, run.start + 10 * max(slow for _, slow in caches))
+    run.added.append(
+        lambda seconds: sum(
+            size * -math.expm1(-max(0.0, seconds - run.start) / slow) for size, slow in caches
+        )
+    )
+    return run.make("caches that saturate", NEITHER)
+
+
 KINDS = (
     *(leak_whose_pace_changes, leak_of_episodes, replay_beside_evaluations, late_collections),
     *(workers_that_come_and_go, fragments, compiling),
+    *(leak_that_pauses, caches_that_saturate),
 )

@@ -87,6 +87,7 @@ def test_options_stand_before_and_after_the_target(api: Api, words: list[str]) -
         "knobs": {"n_envs": 8, "n_steps": 1000},
         "on": ("rtx-4090", "24GiB"),
         "per": "",
+        "device": "cpu",
         "timeout": 5.0,
         "network": False,
         "real_env": False,

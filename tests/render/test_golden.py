@@ -16,9 +16,11 @@ from typer.main import get_group
 
 from memfit import render
 from memfit.cli.app import app
+from memfit.device.held import explain_card
 from memfit.model import Plan, Sweep
+from memfit.model.device_explanation import SnapshotExplanation
 from memfit.render import Block
-from tests import samples, samples_compared, samples_live, samples_profile
+from tests import samples, samples_compared, samples_device, samples_live, samples_profile
 
 GOLDEN = Path(__file__).parent / "golden"
 Golden = Callable[[str, str], None]
@@ -39,6 +41,11 @@ def _plan(make: Callable[[], Plan]) -> Shown:
 
 def _sweep(make: Callable[[], Sweep]) -> Shown:
     return Shown("sweep", lambda: render.sweep_blocks(make()), lambda: render.sweep_json(make()))
+
+
+def _snapshot() -> SnapshotExplanation:
+    card = explain_card(samples_device.out_of_memory().snapshot())
+    return SnapshotExplanation(path="snapshot.pickle", devices=(card,), seconds=0.25)
 
 
 TRACE, FORECAST = samples_live.trace(), samples_live.FORECAST
@@ -67,6 +74,11 @@ RESULTS = {
         "explain",
         lambda: render.trace_blocks(TRACE, FORECAST),
         lambda: render.trace_json(TRACE, FORECAST),
+    ),
+    "explain-snapshot": Shown(
+        "explain",
+        lambda: render.snapshot_blocks(_snapshot()),
+        lambda: render.snapshot_json(_snapshot()),
     ),
     "watch": Shown(
         "watch",

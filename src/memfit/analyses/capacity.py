@@ -6,18 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from memfit.errors import UsageError
+from memfit.formulas.device_rows import context_row, goes_to_card
 from memfit.model import (
     Capacity,
-    Component,
-    Evidence,
-    EvidenceKind,
-    Kind,
     Ledger,
     Place,
-    const,
-    phase_of,
 )
-from memfit.units import GIB, MIB, parse_bytes
+from memfit.units import GIB, parse_bytes
 
 MACHINE, DEVICE = "machine", "device"
 
@@ -56,12 +51,6 @@ _DEFAULT = ("laptop-8gb", "laptop-16gb", "laptop-24gb", "desktop-32gb", "worksta
 _FIRST = ("n_envs", "n_steps", "batch_size", "buffer_size")
 
 _SEARCH_END = 2**40
-
-# A run on the CPU would put these onto a card if it were trained there.
-_ON_CARD = frozenset(
-    {Kind.PARAMETERS, Kind.GRADIENTS, Kind.OPTIMIZER, Kind.ACTIVATIONS, Kind.SCRATCH}
-)
-_CUDA_CONTEXT = 500 * MIB
 
 
 class Hardware(NamedTuple):
@@ -132,24 +121,10 @@ def on_machine(ledger: Ledger) -> Ledger:
 
 def on_card(ledger: Ledger) -> Ledger:
     """What of a run is, or would be, on a card: networks, their training and the minibatch."""
-    rows = tuple(c for c in ledger.components if _belongs_on_card(c))
-    context = Component(
-        name="cuda.context",
-        kind=Kind.BASE,
-        size=const(_CUDA_CONTEXT),
-        phases=tuple(dict.fromkeys(phase_of(m) for m in ledger.moments)) or ("start",),
-        evidence=Evidence(kind=EvidenceKind.ASSUMED, where="a CUDA context takes about 500 MiB"),
-        place=Place.DEVICE,
-    )
-    return ledger.with_rows((context, *rows))
-
-
-def _belongs_on_card(component: Component) -> bool:
-    return (
-        component.place is Place.DEVICE
-        or component.kind in _ON_CARD
-        or component.name.startswith("minibatch.")
-    )
+    rows = tuple(c for c in ledger.components if goes_to_card(c))
+    if any(c.place is Place.DEVICE for c in rows):
+        return ledger.with_rows(rows)  # planned for a card: all of it is there
+    return ledger.with_rows((context_row(ledger), *rows))
 
 
 def _fits(ledger: Ledger, knob: str, limit: int) -> Callable[[int], bool]:

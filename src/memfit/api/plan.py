@@ -14,6 +14,7 @@ from memfit.analyses.earlier_learn import left_by, with_row
 from memfit.analyses.second_trial import is_complete
 from memfit.api.child_errors import error_of
 from memfit.api.loop_trials import built, trial_job, tried_again
+from memfit.api.plan_device import check_device, device_notes, for_card
 from memfit.api.surveyed import Surveyed, imports_for, ledger_of
 from memfit.errors import UsageError
 from memfit.formulas.array_bytes import scaled
@@ -25,6 +26,8 @@ from memfit.model import (
     AfterEnd,
     AfterReading,
     Component,
+    DevicePlan,
+    Ledger,
     Plan,
     Readings,
     Rehearsed,
@@ -41,6 +44,7 @@ from memfit.sources.target import job_of, module_job, text_of
 from memfit.units import format_bytes
 
 if TYPE_CHECKING:
+    from memfit.analyses.capacity import Hardware
     from memfit.libraries.torch_spec.torch_run import TorchRun
 
 Progress = Callable[[str], None]
@@ -69,6 +73,7 @@ def plan(
     knobs: Mapping[str, int] | None = None,
     on: Sequence[str] = (),
     per: str = "",
+    device: str = "cpu",
     timeout: float = 120.0,
     network: bool = False,
     real_env: bool = False,
@@ -81,7 +86,8 @@ def plan(
     The target is a script, a notebook, a spec, a factory or a live object; with `module` the name
     of a module that is run. It is rehearsed with `probe`, and where much of it is in doubt without
     that, unless `quick`; `all_findings` shows trifles too. A loop of no known library is tried,
-    with `real_env` without ever playing recorded steps of its env back.
+    with `real_env` without ever playing recorded steps of its env back. With the `device` "cuda",
+    the run trains on the first card of `on`, and its ledger is of the machine around it.
     """
     from memfit.analyses.capacity import capacity, default_hardware, parse_hardware
     from memfit.analyses.crossing import crossing
@@ -92,10 +98,14 @@ def plan(
 
     started = time.monotonic()
     hardware = [parse_hardware(name) for name in on] or default_hardware()
+    card = check_device(device, hardware, probe=probe)
+    quick = quick or card is not None  # a rehearsal is of the CPU
     limit_used = Limit.given(limit) or limits.memory_limit()
     asked = module_job(str(target), args) if module else job_of(target, args, knobs)
     most = min(limit_used.bytes, int(_TRIAL_SHARE * sandbox.room()))
-    job = trial_job(replace(asked, network=network, real_env=real_env), most, timeout)
+    job = trial_job(
+        replace(asked, network=network, real_env=real_env, device=card is not None), most, timeout
+    )
     with ThreadPoolExecutor(max_workers=3) as pool:
         base = pool.submit(import_cost, imports_for(job))
         script = text_of(job)
@@ -139,6 +149,10 @@ def plan(
         if failed is not None:
             _check_built(failed, asked_for, found, job.target)
         ledger = ledger.at(**_known_knobs(asked_for, ledger.knobs))
+    on_card = None
+    if card is not None:
+        ledger, on_card = for_card(found, ledger, card)
+        said += tuple(device_notes(found))
     if per:
         _known_knobs({per: 1}, ledger.knobs)
     spec = replace(found.spec, learns_again=bool(script and not looped and learns_again(script)))
@@ -154,7 +168,7 @@ def plan(
         limit=limit_used,
         method="trial" if readings.trial else "probe" if readings.rehearsed else "survey",
         doubt=doubt_bytes(ledger, readings, ledger.peak.moment),
-        capacity=tuple(capacity(ledger, h) for h in hardware),
+        capacity=tuple(capacity(_part(h, ledger, on_card), h) for h in hardware),
         crossing=crossing(ledger, limit_used.bytes),
         findings=findings,
         hidden_findings=len(every[0]) - len(findings),
@@ -171,7 +185,13 @@ def plan(
         planner_peak_bytes=own_peak,
         changed=dict(knobs or {}),
         per=per,
+        device=on_card,
     )
+
+
+def _part(hardware: Hardware, ledger: Ledger, on_card: DevicePlan | None) -> Ledger:
+    """The rows to be judged by a machine or a card."""
+    return on_card.ledger if on_card is not None and hardware.place == "device" else ledger
 
 
 def say(progress: Progress | None, text: str) -> None:

@@ -231,17 +231,17 @@ def _look_at(
     if not isinstance(training, Driven):
         raise Unsupported(f"{type(training).__name__} can be observed, but not driven")
     if job.look is Look.SURVEY:
-        found = _survey(training, stopped, scratch)
+        found = _survey(training, stopped, scratch, device=job.device)
         return {**found, "readings": replace(found["readings"], held=held)}
     return _rehearse(training, job, scratch)
 
 
-def _survey(training: Driven, stopped: int, scratch: Path) -> dict[str, Any]:
+def _survey(training: Driven, stopped: int, scratch: Path, *, device: bool) -> dict[str, Any]:
     """Facts and readings, from a little collecting and small updates."""
     training.prepare()
     spec = training.facts()
     larger = {**spec.knobs, **scaled(spec, times=2)}
-    surveyor = Surveyor(training, stopped=stopped, knobs=spec.knobs, larger=larger)
+    surveyor = Surveyor(training, stopped=stopped, knobs=spec.knobs, larger=larger, device=device)
     readings = with_beside(surveyor.run(), training.beside(), scratch)
     # Optimizers have their state now, and updates have shown how they go about.
     return {"status": Status.SURVEYED, "spec": training.facts(), "readings": readings}

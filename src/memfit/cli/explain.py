@@ -1,4 +1,4 @@
-"""`memfit explain`: where the memory of a live process tree goes."""
+"""`memfit explain`: where the memory of a live process tree, a recording or a card goes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ OVER = 3
 
 def explain(
     target: Annotated[
-        str, typer.Argument(metavar="PID|FILE", help="The process, or a recording of one.")
+        str,
+        typer.Argument(
+            metavar="PID|FILE", help="The process, a recording of one, or a snapshot of torch."
+        ),
     ],
     no_children: Annotated[
         bool, typer.Option("--no-children", help="This process alone, not those below it.")
@@ -77,11 +80,15 @@ def explain(
     model.rollout_buffer.observations, envs[3].history ... A process started by `memfit run -- CMD`,
     or which called memfit.listen(), is also asked, and tells what it holds twice.
 
+    A snapshot of torch.cuda.memory._dump_snapshot() tells what held a card's memory at its peak, or
+    where it ran out, and which settings of the allocator would have avoided that.
+
     \b
     Examples:
       memfit explain 4711
       memfit explain 4711 --for 10s
       memfit explain night.db
+      memfit explain snapshot.pickle
       memfit explain $(pgrep -n -f train.py) --format json -o explained.json
 
     Exit code 0: explained. 2: no such process, or not yours to read. 3: over --limit.
@@ -93,13 +100,19 @@ def explain(
     from memfit import render
     from memfit.api import compare as recordings
     from memfit.api import explain as api
+    from memfit.api import explain_snapshot as snapshots
 
     if not target.isdecimal():
         if not os.path.isfile(target):  # noqa: PTH113  # a name may be too long
             raise UsageError(
                 f"{target!r} is neither a PID nor a file: give the number of a running process, "
-                "for instance from `pgrep -af python`, or a recording"
+                "for instance from `pgrep -af python`, a recording, or a snapshot of torch"
             )
+        if snapshots.is_snapshot(target):
+            cards = snapshots.explain_snapshot(target, progress(quiet=quiet))
+            blocks = render.every_snapshot_block if every else render.snapshot_blocks
+            emit(form, output, blocks, render.snapshot_json, cards)
+            return
         trace, forecast = recordings.recorded(target)
         emit(form, output, render.trace_blocks, render.trace_json, trace, forecast)
         return
@@ -115,7 +128,7 @@ def explain(
         limit=limit_bytes,
         progress=progress(quiet=quiet),
     )
-    blocks = render.explain_blocks if every else render.explain_short
-    emit(form, output, blocks, render.explain_json, result)
+    rows = render.explain_blocks if every else render.explain_short
+    emit(form, output, rows, render.explain_json, result)
     if limit_bytes is not None and result.pss_bytes > limit_bytes:
         raise typer.Exit(OVER)

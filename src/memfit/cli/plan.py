@@ -64,6 +64,10 @@ def plan(
         str,
         typer.Option(metavar="KNOB", help="Also show what one more of it would add to each row."),
     ] = "",
+    device: Annotated[
+        str,
+        typer.Option(metavar="DEVICE", help="Where it would train: cuda, on the card of --on."),
+    ] = "cpu",
     timeout: Annotated[
         float,
         typer.Option(metavar="SECONDS", help="Give up when the script takes longer."),
@@ -97,6 +101,7 @@ def plan(
       memfit plan -- python -m rl_zoo3.train --algo ppo --env CartPole-v1
       memfit plan train.py --limit 16GiB --set n_envs=32 --set n_steps=4096
       memfit plan train.py --on rtx-4090 --on laptop-16gb
+      memfit plan train.py --device cuda --on rtx-4090
       memfit plan train.py --per n_envs
       memfit plan train.py --probe --format json -o plan.json
 
@@ -134,6 +139,7 @@ def plan(
         knobs=knobs,
         on=tuple(on or ()),
         per=per,
+        device=device,
         timeout=timeout,
         network=network,
         real_env=real_env,

@@ -353,6 +353,7 @@ def _array(
         kind="buffer" if name.startswith("memory.") else "copies",
         phases=phases,
         mapped=True,
+        on_card=not name.endswith("indexes"),
         where=where,
     )
 

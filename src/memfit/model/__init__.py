@@ -26,7 +26,7 @@ from memfit.model.expression import names_in, parse_size
 from memfit.model.finding import Advice, Finding, Fix, Severity, least_worth
 from memfit.model.ledger import Component, Kind, Ledger, Peak, Place
 from memfit.model.phase import AFTER, PHASES, phase_of
-from memfit.model.plan import Capacity, Crossing, Limit, Plan
+from memfit.model.plan import Capacity, Crossing, DevicePlan, Limit, Plan
 from memfit.model.profile import (
     BaselineChange,
     Bound,
@@ -48,6 +48,7 @@ from memfit.model.profile import (
 )
 from memfit.model.reading import (
     NO_SLOPE,
+    DeviceReading,
     OtherProcesses,
     Readings,
     Rehearsed,

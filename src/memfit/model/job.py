@@ -50,7 +50,7 @@ class Job:
     `updates` is how many are observed. `network` says that the target may use it. A loop of no
     known library is tried for at most `trial_seconds` and `trial_bytes`; `real_env` says that its
     env is always stepped, `short` that one cycle of it will do. With `rewrite`, a script gets the
-    values of `knobs` where it says its own.
+    values of `knobs` where it says its own. With `device`, it is planned for a card.
     """
 
     kind: TargetKind
@@ -69,6 +69,7 @@ class Job:
     real_env: bool = False
     rewrite: bool = False
     short: bool = False
+    device: bool = False
     trial_seconds: float = 60.0
     trial_bytes: int = 0
     stepping: Stepping | None = None

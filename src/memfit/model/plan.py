@@ -50,6 +50,29 @@ class Crossing:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DevicePlan:
+    """What a run needs on a card of `bytes`; `ledger` has its rows.
+
+    `peak_bytes` is what `nvidia-smi` would show: what the allocator reserves, and the context.
+    """
+
+    name: str
+    bytes: int
+    ledger: Ledger
+    peak_allocated: int
+    peak_reserved: int
+    other_settings: Mapping[str, int] = field(default_factory=dict)  # reserved under these
+
+    @property
+    def peak_bytes(self) -> int:
+        return self.ledger.peak.bytes
+
+    @property
+    def fits(self) -> bool:
+        return self.peak_bytes <= self.bytes
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """The answer of `memfit plan`."""
 
@@ -73,7 +96,12 @@ class Plan:
     network: bool = False  # whether the script could use it
     confinement: Confinement | None = None
     per: str = ""  # the setting of which each row says what one more would add
+    device: DevicePlan | None = None  # of which `ledger` has no rows
+
+    @property
+    def fits_machine(self) -> bool:
+        return self.peak_bytes <= self.limit.bytes
 
     @property
     def fits(self) -> bool:
-        return self.peak_bytes <= self.limit.bytes
+        return self.fits_machine and (self.device is None or self.device.fits)

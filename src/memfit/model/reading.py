@@ -80,6 +80,23 @@ class Replayed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeviceReading:
+    """What updates would need on a card, from their tensors and a simulation of its allocator.
+
+    `live` is the most that an update has alive at once, gradients among it; `allocated` and
+    `reserved` are peaks with all that stays, lines in the samples of a minibatch. `workspaces` are
+    those of cuBLAS, `other_settings` what would be reserved under other settings of the allocator.
+    """
+
+    live: Slope
+    allocated: Slope
+    reserved: Slope
+    workspaces: int
+    matched_share: float = 1.0
+    other_settings: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Readings:
     """Resident bytes of the child's process tree at the stages of a survey.
 
@@ -93,7 +110,8 @@ class Readings:
     known, `unmatched` what the others would add if they grew with the batch too. `retained` is what
     malloc held free at `warm`. `imported` is what imports added beyond the libraries' own, by the
     import that the run asked for; `held` are large arrays by their path. `assumed` says that no
-    update could be run and `live` is a guess. `trial` is what a loop showed that ran on as it is.
+    update could be run and `live` is a guess. `trial` is what a loop showed that ran on as it is,
+    `device` what updates would need on a card.
     """
 
     stopped: int
@@ -120,6 +138,7 @@ class Readings:
     evaluate_bytes: int = 0
     rehearsed: tuple[Rehearsed, ...] = ()
     trial: TrialReading | None = None
+    device: DeviceReading | None = None
     notes: tuple[str, ...] = ()
 
     @property

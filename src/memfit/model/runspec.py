@@ -32,6 +32,7 @@ class ArraySpec:
     copied_in: str = ""
     mapped: bool = False
     place: Place = Place.MAIN
+    on_card: bool = False  # where the run trains on a card, the library makes it there
     evidence: EvidenceKind = EvidenceKind.DERIVED
     where: str = ""
 

@@ -11,6 +11,7 @@ from memfit.render.check import (
 )
 from memfit.render.compare import compare_blocks, compare_json
 from memfit.render.demo import demo_blocks, demo_json, system_demo_blocks, system_demo_json
+from memfit.render.device import every_snapshot_block, snapshot_blocks, snapshot_json
 from memfit.render.explain import explain_blocks, explain_json
 from memfit.render.explain_short import explain_short
 from memfit.render.markdown import to_markdown

@@ -8,6 +8,7 @@ from typing import Any
 from memfit.model import Component, Kind, Plan, least_worth
 from memfit.render.blocks import Block, Heading, Text, Tone, bars, muted, names, numbers, section
 from memfit.render.check import training_word
+from memfit.render.plan_device import card_blocks, card_json
 from memfit.render.result_json import SCHEMA, component_json, picked
 from memfit.units import MIB, format_bytes
 
@@ -38,10 +39,11 @@ ON_A_CARD = (
 def plan_blocks(plan: Plan) -> list[Block]:
     """What `memfit plan` shows."""
     return [
-        Text(verdict(plan), Tone.GOOD if plan.fits else Tone.BAD),
+        Text(verdict(plan), Tone.GOOD if plan.fits_machine else Tone.BAD),
         Text(_run(plan), Tone.MUTED),
         *muted(_other_settings(plan)),
         *_crossing(plan),
+        *card_blocks(plan),
         *_at_peak(plan),
         *_phases(plan),
         *_not_alive(plan),
@@ -57,7 +59,7 @@ def verdict(plan: Plan) -> str:
     peak, upper = format_bytes(plan.peak_bytes), format_bytes(plan.upper_bytes)
     limit = format_bytes(plan.limit.bytes)
     room = f"{limit} RAM" if plan.limit.source == "RAM" else f"{limit} ({plan.limit.source})"
-    if not plan.fits:
+    if not plan.fits_machine:
         head = f"Does not fit: peak {peak} (at most {upper}), and there is only {room}"
     elif plan.upper_bytes > plan.limit.bytes:
         head = f"Fits, but barely: peak {peak} of {room}, and it may be as much as {upper}"
@@ -197,7 +199,7 @@ def _capacity(plan: Plan) -> Iterator[Block]:
         ("hardware", *numbers("memory", "peak there"), "fits", *numbers(*knobs)),
         rows,
     )
-    if any(row.place == "device" for row in plan.capacity):
+    if plan.device is None and any(row.place == "device" for row in plan.capacity):
         yield from muted([ON_A_CARD])
 
 
@@ -283,7 +285,12 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "peak_moment": ledger.peak.moment,
         "phases": ledger.phase_bytes,
         "moments": ledger.moment_bytes,
-        "components": [component_json(ledger, c, plan.per) for c in ledger.components],
+        "components": [
+            component_json(part, c, plan.per)
+            for part in (ledger, *([plan.device.ledger] if plan.device else []))
+            for c in part.components
+        ],
+        **({"device": card_json(plan.device)} if plan.device else {}),
         "knobs": {**plan.spec.settings, **ledger.knobs},
         "changed": dict(plan.changed),
         "per": plan.per or None,

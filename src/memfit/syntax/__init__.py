@@ -5,6 +5,7 @@ from memfit.syntax.calls import Arguments, argument, calls, in_package, keyword
 from memfit.syntax.classes import Method, SelfAttribute, classes_with_base, methods, self_attributes
 from memfit.syntax.loops import (
     enclosing,
+    has_length,
     in_step_loop,
     is_env_step,
     loops_around,
@@ -32,6 +33,7 @@ __all__ = [
     "dotted",
     "enclosing",
     "family",
+    "has_length",
     "in_package",
     "in_step_loop",
     "is_assigned",

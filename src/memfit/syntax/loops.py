@@ -42,6 +42,21 @@ def is_env_step(node: ast.AST) -> bool:
     )
 
 
+def has_length(loop: ast.AST) -> bool:
+    """Whether it says how many steps there will be: for ... in range(n), or while step < n."""
+    if any(isinstance(n, ast.Break) for n in ast.walk(loop)):
+        return False
+    if isinstance(loop, ast.While):
+        return any(
+            isinstance(test, ast.Compare)
+            and isinstance(test.ops[0], ast.Lt | ast.LtE)
+            and any("step" in last_name(n).lower() for n in ast.walk(test.left))
+            for test in ast.walk(loop.test)
+        )
+    over = loop.iter if isinstance(loop, ast.For | ast.AsyncFor) else None
+    return isinstance(over, ast.Call) and last_name(over.func) in ("range", "trange")
+
+
 def under_with(source: Source, node: ast.AST, *names: str) -> bool:
     """Whether a node stands under `with torch.no_grad():` or so, or in a function decorated so."""
     for above in source.ancestors(node):

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, calls, in_step_loop, loops_around
+from memfit.syntax import Source, calls, in_step_loop, keyword, loops_around
 
 CODE = "MF512"
 SEVERITY = Severity.WARNING
@@ -44,7 +44,8 @@ def find_in_source(source: Source) -> Iterator[Spot]:
     if any(calls(source, _PACKAGE, ("close", "clf", "show"))):
         return
     for call in calls(source, _PACKAGE, ("figure", "subplots")):
-        numbered = bool(call.args) and source.qualified(call.func).endswith("figure")
+        named = bool(call.args) or keyword(call, "num") is not None
+        numbered = named and source.qualified(call.func).endswith("figure")
         if not numbered and (any(loops_around(source, call)) or in_step_loop(source, call)):
             yield Spot(
                 call, "a figure is made each time round, and none is closed", "plt.close(fig)"

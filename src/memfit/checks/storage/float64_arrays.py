@@ -35,7 +35,15 @@ SEVERITY = Severity.WARNING
 _LENGTH = re.compile(
     r"(n|num|rollout|max)_?steps|capacity|buffer_size|max_size|mem_size|horizon", re.IGNORECASE
 )
-CLEAN = ("import numpy as np\nstate = np.zeros(4)\n", "import numpy as np\nw = np.zeros((n, 3))\n")
+_SIDE = re.compile(r"^(width|height|w|h|stack\w*|channels?|batch\w*)$", re.IGNORECASE)
+CLEAN = (
+    (
+        "import numpy as np\nclass ReplayBuffer:\n    def __init__(self):\n"
+        "        self.blank_frame = np.zeros((width, height))\n"
+    ),
+    "import numpy as np\nstate = np.zeros(4)\n",
+    "import numpy as np\nw = np.zeros((n, 3))\n",
+)
 
 
 def find_in_source(source: Source) -> Iterator[Spot]:
@@ -46,6 +54,7 @@ def find_in_source(source: Source) -> Iterator[Spot]:
             continue
         owner = source.class_of(made.call)
         kept = owner is not None and BUFFER.search(owner.name) and len(made.dims) > 1
+        kept = kept and not any(_SIDE.search(last_name(d)) for d in made.dims[:1])
         first = last_name(made.dims[0])
         if kept or (len(made.dims) > 1 and _LENGTH.search(first)):
             yield Spot(

@@ -28,11 +28,18 @@ from collections.abc import Iterator
 from memfit.checks._arrays import OBSERVATION, made_arrays, scales_images
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source
+from memfit.syntax import Source, number
 
 CODE = "MF101"
 SEVERITY = Severity.WARNING
-CLEAN = ("import torch\nobs = torch.zeros((8, 4) + envs.single_observation_space.shape)\n",)
+CLEAN = (
+    "import torch\nobs = torch.zeros((8, 4) + envs.single_observation_space.shape)\n",
+    (
+        "import numpy as np\nframes = np.zeros((2, *env.observation_space.shape), np.float32)\n"
+        "x = frames / 255\n"
+    ),
+)
+_FEW = 16
 _SHAPE = re.compile(r"^(single_)?observation_space$|^obs_shape$|^state_shape$")
 
 
@@ -41,7 +48,8 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         return
     for made in made_arrays(source):
         wide = made.dtype in ("float32", "float64")
-        if wide and OBSERVATION.search(made.target) and made.mentions(_SHAPE):
+        few = made.dims and (number(source, made.dims[0]) or _FEW + 1) <= _FEW  # the last frames
+        if wide and not few and OBSERVATION.search(made.target) and made.mentions(_SHAPE):
             yield Spot(
                 made.call,
                 f"{made.target} holds pixels as {made.dtype}, "

@@ -1,6 +1,7 @@
 """MF115: a rollout is a list first, and then an array beside it.
 
-What: observations are added to a list at every step, and the list is made one array or tensor.
+What: observations are added to a list at every step, and the list is made one array or tensor. Only
+loops are meant whose length is known before they begin: the array can then be made as long.
 
 Why: for that moment, and as long as the list has a name, the rollout is there twice; as a list it
 also has an object and a block for every step. An array that is made once and written by step is
@@ -30,12 +31,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from memfit.checks._arrays import OBSERVATION
+from memfit.checks._graphs import is_made
 from memfit.checks.spot import Spot
 from memfit.model import Severity
 from memfit.syntax import (
     Source,
     classes_with_base,
+    has_length,
     in_package,
     is_env_step,
     last_name,
@@ -46,7 +48,19 @@ from memfit.syntax import (
 CODE = "MF115"
 SEVERITY = Severity.INFO
 _JOINS = {"stack", "cat", "concatenate", "array", "asarray", "vstack", "tensor", "FloatTensor"}
+_STATES = re.compile(r"(^|_)(obs|observations?|states?)($|_|\d)", re.IGNORECASE)  # no video
 _WHOLE = re.compile(r"^(trajectory|transitions|rollout)$", re.IGNORECASE)
+
+CLEAN = (
+    (
+        "import numpy as np\nobs = []\nfor i in range(99):\n    obs.append(o)\n"
+        "    o, r, done, _ = env.step(a)\n    if done:\n        break\nx = np.array(obs)\n"
+    ),
+    (
+        "import torch\nstates = []\nfor i in range(9):\n    state = self.rnn(o, state)\n"
+        "    states.append(state)\n    o, r, done, _ = env.step(a)\nx = torch.stack(states)\n"
+    ),
+)
 
 
 def find_in_source(source: Source) -> Iterator[Spot]:
@@ -57,18 +71,15 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         and c.func.attr == "append"
         and isinstance(c.func.value, ast.Name)
         and _by_step(source, c)
+        and not any(is_made(source, c, v) for v in c.args)
     }
-    if not grown:
-        return
     wrappers = set(classes_with_base(source, "Env", "Wrapper"))
     for call in source.nodes(ast.Call):
         if not in_package(source, call.func, ("torch", "numpy"), _JOINS) or not call.args:
             continue
-        name = _joined(source, call)
-        scope = source.scope(call)
-        owner = source.class_of(call)
-        if owner is not None and owner in wrappers:  # a few frames that are skipped
+        if source.class_of(call) in wrappers:  # a few frames that are skipped
             continue
+        name, scope = _joined(source, call), source.scope(call)
         if name and (scope, name) in grown and not any(map(steps_env, _loops(source, call, name))):
             yield Spot(
                 call,
@@ -81,14 +92,19 @@ def find_in_source(source: Source) -> Iterator[Spot]:
 def _by_step(source: Source, call: ast.Call) -> bool:
     """Whether it is added in the very loop that steps an env, and not in one around that."""
     loop = next(iter(loops_around(source, call)), None)
-    return loop is not None and any(
-        is_env_step(n) and next(iter(loops_around(source, n)), None) is loop for n in ast.walk(loop)
+    return (
+        loop is not None
+        and has_length(loop)
+        and any(
+            is_env_step(n) and next(iter(loops_around(source, n)), None) is loop
+            for n in ast.walk(loop)
+        )
     )
 
 
 def _joined(source: Source, call: ast.Call) -> str:
     first = call.args[0]
-    if isinstance(first, ast.Name) and OBSERVATION.search(first.id):
+    if isinstance(first, ast.Name) and _STATES.search(first.id):
         return first.id
     above = source.parent(call)  # [torch.stack(column) for column in zip(*trajectory)]
     if isinstance(above, ast.ListComp) and isinstance(first, ast.Name):

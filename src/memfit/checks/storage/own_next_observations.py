@@ -47,6 +47,8 @@ _NEXT = ("next_", "new_", "_next", "_new", "2", "_")
 
 def find_in_source(source: Source) -> Iterator[Spot]:
     for owner in source.nodes(ast.ClassDef):
+        if _several_steps(owner):
+            continue
         made = {m.target: m for m in made_arrays(source, owner) if _kept(source, m)}
         for name, second in made.items():
             first = _first(name, made)
@@ -61,6 +63,12 @@ def find_in_source(source: Source) -> Iterator[Spot]:
                 )
 
 
+def _several_steps(owner: ast.ClassDef) -> bool:
+    """Whether the next observations are those of several steps later."""
+    names = (last_name(n).lower() for n in ast.walk(owner))
+    return any(w in name for name in names for w in ("n_step", "nstep", "multi_step", "multistep"))
+
+
 def _first(name: str, made: dict[str, Made]) -> Made | None:
     for mark in _NEXT[:2]:
         if mark in name and OBSERVATION.search(name):
@@ -72,15 +80,23 @@ def _first(name: str, made: dict[str, Made]) -> Made | None:
 
 
 def _is_small(source: Source, rows: ast.expr) -> bool:
-    """Whether it is one row or a minibatch, and no buffer."""
-    return number(source, rows) == 1 or "batch" in last_name(rows)
+    """Whether it is one row, or a row for each env or of a minibatch, and no buffer."""
+    word = last_name(rows).lower()
+    return number(source, rows) == 1 or "batch" in word or "envs" in word
 
 
 def _kept(source: Source, made: Made) -> bool:
     """Whether it is given to `self.name`, and not to a variable of a method."""
     stored = enclosing(source, made.call)
     target = stored.targets[0] if isinstance(stored, ast.Assign) else None
-    return isinstance(target, ast.Attribute) and bool(made.target)
+    return (
+        isinstance(target, ast.Attribute)
+        and bool(made.target)
+        and not any(
+            isinstance(a, ast.If) and "optimize" in source.segment(a.test).lower()
+            for a in source.ancestors(made.call)  # its user can have it stored once
+        )
+    )
 
 
 def _shape(made: Made) -> list[str]:

@@ -46,6 +46,9 @@ _JOINS = ("cat", "concatenate", "append", "hstack", "vstack")
 
 
 def find_in_source(source: Source) -> Iterator[Spot]:
+    if "deploy" in source.path.lower():
+        return  # nothing is trained, and so nothing stored
+    seen = set()
     for node in source.nodes(ast.Assign):
         target, value = dotted(node.targets[0]), node.value
         if not target.startswith("self.") or not isinstance(value, ast.Call):
@@ -56,7 +59,9 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         if in_package(source, value.func, ("torch", "numpy"), _JOINS) and value.args:
             first = value.args[0]
             parts = first.elts if isinstance(first, ast.List | ast.Tuple) else value.args[:1]
-            if parts and _later_part(parts[0], target):
+            known = (source.class_of(node), target)
+            if parts and known not in seen and _later_part(parts[0], target):
+                seen.add(known)
                 yield Spot(
                     node,
                     f"{target} is a window that moves on: whoever stores it stores nearly all of "

@@ -26,10 +26,15 @@ from memfit.syntax import Source, argument, calls, constant
 
 CODE = "MF207"
 SEVERITY = Severity.WARNING
-CLEAN = ("import torch\ntorch.autograd.set_detect_anomaly(False)\n",)
+CLEAN = (
+    "import torch\ntorch.autograd.set_detect_anomaly(False)\n",
+    "import torch\ndef debug():\n    torch.autograd.set_detect_anomaly(True)\n",
+)
 
 
 def find_in_source(source: Source) -> Iterator[Spot]:
     for call in calls(source, ("torch",), ("set_detect_anomaly",)):
-        if constant(source, argument(call, "mode", 0)) is True:
+        inside = source.function(call)
+        asked = inside is not None and "debug" in inside.name  # only on when it is called
+        if not asked and constant(source, argument(call, "mode", 0)) is True:
             yield Spot(call, "the search for anomalies is on", "leave it out once it is found")

@@ -24,6 +24,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from memfit.checks._graphs import comes_from_before, comes_from_caller
 from memfit.checks._rows import named, without
 from memfit.checks.spot import Spot
 from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
@@ -36,7 +37,16 @@ SEVERITY = Severity.WARNING
 CLEAN = (
     "if c:\n    a.backward(retain_graph=True)\n    one.step()\nb.backward()\ntwo.step()\n",
     "for b in bs:\n    one.backward(retain_graph=True)\n    two.backward()\n",
+    "def f(mmd):\n    loss = -mmd\n    loss.backward(retain_graph=True)\n    opt.step()\n",
     "def actor_loss(out):\n    out.backward(retain_graph=True)\n\ndef f():\n    actor_loss(x)\n",
+    (
+        "hidden = start(x)\nfor b in bs:\n    hidden = net(b, hidden)\n"
+        "    hidden.sum().backward(retain_graph=True)\n    optimizer.step()\n"
+    ),
+    (
+        "out = net(x)\nfor b in bs:\n    loss = f(out, b)\n"
+        "    loss.backward(retain_graph=True)\n    optimizer.step()\n"
+    ),
     "for head in heads:\n    loss_of(head, shared).backward(retain_graph=True)\n",
 )
 _STEPS = ("step", "zero_grad")
@@ -51,6 +61,8 @@ def find_in_source(source: Source) -> Iterator[Spot]:
             continue
         rest = _rest(source, call)
         if rest is None or _used_again(source, call):
+            continue
+        if comes_from_before(source, call) or comes_from_caller(source, call):
             continue
         if any(_has(s, *_STEPS) for s in rest):
             yield Spot(
@@ -100,7 +112,7 @@ def _used_again(source: Source, call: ast.Call) -> bool:
     parts = [p for v in given for p in (v.elts if isinstance(v, ast.Tuple) else [v])]
     return any(isinstance(p, ast.Name) for p in parts) or any(
         isinstance(n, ast.Call)
-        and last_name(n.func) in ("backward", "grad")
+        and (last_name(n.func) in ("backward", "grad") or keyword(n, "retain_graph") is not None)
         and n.lineno > call.lineno
         for n in ast.walk(inside)
     )

@@ -76,9 +76,9 @@ def _returned(source: Source, function: ast.FunctionDef) -> Iterator[str]:
         if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
             second = node.value.elts[1]
             if isinstance(second, ast.Name) and constant(source, second) is None:
-                # What it was given last: a mean often takes the place of the whole.
-                last = source.bindings(second)[-1].value if source.bindings(second) else None
-                yield "" if last is None or _is_small(last) else second.id
+                # Where a mean takes its place anywhere, that is often what is returned.
+                given = [b.value for b in source.bindings(second) if b.value is not None]
+                yield "" if not given or any(map(_is_small, given)) else second.id
 
 
 def _is_small(value: ast.expr) -> bool:

@@ -44,6 +44,11 @@ CLEAN = (
         "        self.target = copy.deepcopy(self.q)\n    def update(self, s):\n"
         "        for t, n in ((self.target, self.q),):\n            f(t)\n"
     ),
+    (
+        "import copy\nclass L(Base):\n    def __init__(self):\n"
+        "        self.target = copy.deepcopy(self.q)\n    def f(self):\n"
+        "        soft_update(self.q, self.target)\n"
+    ),
 )
 _PARAMETERS = {"parameters", "state_dict", "load_state_dict", "named_parameters", "to", "eval"}
 _FOLLOWS = ("soft", "polyak", "copy", "sync", "hard")
@@ -55,6 +60,9 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         target = above.targets[0] if isinstance(above, ast.Assign) else None
         if not isinstance(target, ast.Attribute) or not call.args:
             continue
+        owner = source.class_of(call)
+        if owner is not None and any(map(_unseen, owner.bases)):
+            continue  # what it inherits may ask it
         if "target" not in target.attr or not dotted(target).startswith("self."):
             continue
         reads = [
@@ -68,6 +76,11 @@ def find_in_source(source: Source) -> Iterator[Spot]:
                 f"{dotted(target)} follows {source.segment(call.args[0])}, and nothing asks it",
                 f"leave out {dotted(target)}",
             )
+
+
+def _unseen(base: ast.expr) -> bool:
+    """Whether methods come from a class that is neither torch's own nor a plain object."""
+    return last_name(base) not in ("Module", "object", "ABC", "Protocol")
 
 
 def _only_follows(source: Source, read: ast.Attribute) -> bool:

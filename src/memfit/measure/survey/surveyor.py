@@ -45,7 +45,8 @@ ASSUMED_SAMPLE_BYTES = 2**20  # where nothing at all can be traced
 class Surveyor:
     """Takes a training through the stages; `knobs` are its own, `larger` those of twice its size.
 
-    `stopped` are the bytes of the process where the run would begin to learn.
+    `stopped` are the bytes of the process where the run would begin to learn. With `device`, it is
+    also seen what updates would need on a card.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class Surveyor:
         stopped: int,
         knobs: Mapping[str, int],
         larger: Mapping[str, int],
+        device: bool = False,
     ) -> None:
+        self.device = device
         self.training = training
         self.knobs = knobs
         self.larger = larger
@@ -135,6 +138,11 @@ class Surveyor:
             graph=graph,
             live=Slope.through(*ends, *live),
         )
+        if self.device:
+            from memfit.measure.survey.device_survey import survey_device  # loads torch
+
+            found = survey_device(training, self._work(sizes[0]), *sizes, full.width)
+            self.readings = replace(self.readings, device=found)
         self._settle()
         self.malloc.release()  # replays are made elsewhere
 
