@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from memfit.analyses.attribution import deal, kind_of
 from memfit.analyses.tree_ledger import grown, named_share, tree_ledger
 from memfit.inside import array_blocks
-from memfit.model import HeldArrays, HeldObjects, Kind, Layer, Native, Part, ProcessView, Told
+from memfit.model import (
+    HeldArrays,
+    HeldObjects,
+    Holder,
+    Kind,
+    Layer,
+    Native,
+    Part,
+    ProcessView,
+    Told,
+)
+from memfit.model.explanation import Dealt
 
 LAYERS = (Layer.OBJECTS, Layer.HEAP, Layer.ARENAS, Layer.BLOCKS, Layer.LIBRARIES, Layer.UNKNOWN)
 AMOUNTS = st.integers(0, 10**9)
@@ -177,6 +188,42 @@ def test_workers_are_summed_by_layer_and_small_libraries_together() -> None:
     ledger = tree_ledger([main, *workers])
     rows = {c.name: ledger.bytes_of(c) for c in ledger.components}
     assert rows == {"libraries.other": 33, "workers.malloc_heap": 100}
+
+
+def test_what_workers_hold_is_named_with_the_process_that_has_most() -> None:
+    """A leaking worker of several is seen by its holder, and the rows still add up."""
+    views = [process(part(Layer.BLOCKS, 100, 1), part(Layer.STACKS, 5, 2), pid=n) for n in range(4)]
+    held = {2: {"frames": 60}, 3: {"frames": 60, "kept": 30}}
+    dealt = {
+        pid: Dealt(
+            holders=[
+                Holder(
+                    path=path,
+                    kind=Kind.ARRAYS,
+                    bytes=size,
+                    reserved=size,
+                    count=1,
+                    what="float64",
+                    pid=pid,
+                )
+                for path, size in own.items()
+            ],
+            left=[part(Layer.BLOCKS, 100 - sum(own.values()), 1)],
+        )
+        for pid, own in held.items()
+    }
+    ledger = tree_ledger(views, dealt)
+    rows = {c.name: ledger.bytes_of(c) for c in ledger.components if c.name.startswith("workers.")}
+    assert rows == {
+        "workers.frames": 120,
+        "workers.kept": 30,
+        "workers.large_blocks": 100 + 40 + 10,
+        "workers.thread_stacks": 15,
+    }
+    where = {c.name: c.evidence.where for c in ledger.components}
+    assert where["workers.kept"] == "process 3: float64"
+    assert where["workers.frames"].startswith("2 processes, 60 B in 2: ")
+    assert sum(map(ledger.bytes_of, ledger.components)) == 4 * 105
 
 
 def test_processes_and_readers_from_outside_call_the_same_blocks_large() -> None:

@@ -22,6 +22,7 @@ from memfit.model import (
     const,
 )
 from memfit.model.explanation import Dealt
+from memfit.units import format_bytes
 
 # Rows of their own for so many libraries, files and blocks; the others are one row together.
 MOST_ROWS = 12
@@ -49,15 +50,16 @@ _NAMED_BY_SIZE = tuple(_ROWS[layer][0] for layer in (Layer.LIBRARIES, Layer.FILE
 def tree_ledger(
     processes: Sequence[ProcessView], dealt: Mapping[int, Dealt] | None = None
 ) -> Ledger:
-    """The main process row by row, its workers by layer, shared memory once for all.
+    """The main process row by row, its workers together by layer, shared memory once for all.
 
     Processes that told who holds their memory have rows by holder for it.
     """
     if not processes:
         return Ledger(components=())
     main, workers = processes[0], processes[1:]
-    rows = [*_worker_rows(workers), *_shared_rows(processes)]
-    own = dealt.get(main.pid) if dealt else None
+    told = dealt or {}
+    rows = [*_worker_rows(workers, told), *_shared_rows(processes)]
+    own = told.get(main.pid)
     if own is None:
         rows += main_rows(main.parts)
     else:
@@ -122,16 +124,36 @@ def _hollow(part: Part) -> bool:
     return part.reserved >= 64 * LEAST_BYTES and part.layer is Layer.BLOCKS
 
 
-def _worker_rows(workers: Sequence[ProcessView]) -> Iterator[Component]:
+def _worker_rows(workers: Sequence[ProcessView], dealt: Mapping[int, Dealt]) -> Iterator[Component]:
+    """What several workers hold alike is one row; what has no holder is by layer."""
+    holders: dict[str, list[Holder]] = {}
+    left: list[Part] = []
+    for worker in workers:
+        own = dealt.get(worker.pid)
+        left += [p for p in worker.parts if own is None or p.layer not in DEALT]
+        left += own.left if own is not None else ()
+        for holder in own.holders if own is not None else ():
+            if holder.own and holder.bytes:
+                holders.setdefault(holder.path, []).append(holder)
+    largest = sorted(holders.items(), key=lambda item: -sum(h.bytes for h in item[1]))
+    for path, rows in largest[:MOST_HOLDERS]:
+        most = max(rows, key=lambda holder: holder.bytes)
+        who = f"process {most.pid}"
+        if len(rows) > 1:
+            who = f"{len(rows)} processes, {format_bytes(most.bytes)} in {most.pid}"
+        where = f"{who}: {most.what}"
+        yield _row(f"workers.{path}", rows, where, kind=Kind.WORKER, place=Place.WORKERS)
+    if others := [holder for _, rows in largest[MOST_HOLDERS:] for holder in rows]:
+        where = f"{len(others):,} smaller holders"
+        yield _row("workers.holders.other", others, where, kind=Kind.WORKER, place=Place.WORKERS)
     for layer in Layer:
-        if layer is Layer.SHARED:
+        parts = [p for p in left if p.layer is layer]
+        if layer is Layer.SHARED or not parts:
             continue
-        parts = [p for worker in workers for p in worker.parts if p.layer is layer]
-        if parts:
-            word = "process" if len(workers) == 1 else "processes"
-            where = f"smaps of {len(workers)} {word} below (PSS)"
-            name = f"workers.{layer.replace(' ', '_').lower()}"
-            yield _row(name, parts, where, kind=Kind.WORKER, place=Place.WORKERS)
+        word = "process" if len(workers) == 1 else "processes"
+        where = f"smaps of {len(workers)} {word} below (PSS)"
+        name = f"workers.{layer.replace(' ', '_').lower()}"
+        yield _row(name, parts, where, kind=Kind.WORKER, place=Place.WORKERS)
 
 
 def _shared_rows(processes: Sequence[ProcessView]) -> Iterator[Component]:

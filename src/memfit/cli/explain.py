@@ -123,6 +123,7 @@ def explain(
         native=native,
         attach=attach,
         wait=parse_seconds(wait),
+        within=api.left_of_start(),
         seconds=seconds,
         limit=limit_bytes,
         progress=progress(quiet=quiet),

@@ -9,7 +9,7 @@ from memfit.units import MIB, format_bytes
 
 _LEAST = 0.01  # of all memory, for a row of its own
 _MOST_ROWS, _MOST_GROWN, _MOST_REPEATED, _MOST_PROCESSES = 20, 8, 4, 5
-_NAME, _WHY, _COMMAND = 40, 60, 60  # characters
+_NAME, _WHY, _COMMAND = 40, 38, 46  # characters: two lines at most on 80 columns
 
 
 def explain_short(explanation: Explanation) -> list[Block]:

@@ -50,19 +50,22 @@ def test_a_process_that_does_not_answer_in_time_is_told(
     way: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with answering(way) as pid:
-        (note,) = explained(pid, capsys, "--wait", "0.5s")
+        notes = explained(pid, capsys, "--wait", "0.5s")
         assert main(["explain", str(pid), "--no-inside", "--format", "json"]) == 0
         assert json.loads(capsys.readouterr().out)["notes"] == []
-    assert str(pid) in note and "did not answer within 0.5 s" in note
-    assert "what its objects hold was read from outside" in note
+    # Others tell what a busy machine had no time for, which leaves it less to answer too.
+    (note,) = (note for note in notes if "did not answer within 0." in note)
+    assert str(pid) in note
+    assert "what objects hold was read from outside" in note
 
 
 def test_a_name_that_another_process_has_taken_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as target:
         with answering("fuzz", target.pid) as other:
-            (note,) = explained(target.pid, capsys)
+            notes = explained(target.pid, capsys)
         target.kill()
-    assert str(target.pid) in note and f"process {other} has taken the name" in note
+    (note,) = (note for note in notes if f"process {other} has taken the name" in note)
+    assert str(target.pid) in note
 
 
 EXPLAINING = """
@@ -81,7 +84,7 @@ def test_an_answer_without_end_takes_no_memory() -> None:
     with answering("endless") as pid:
         command = [sys.executable, "-c", EXPLAINING, "explain", str(pid), "--format", "json"]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    (note,) = json.loads(done.stdout)["notes"]
+    note = " ".join(json.loads(done.stdout)["notes"])
     assert "longer than 16.0 MiB" in note
     assert 20 * MIB < int(done.stderr) < 150 * MIB
 
@@ -90,7 +93,7 @@ def test_nonsense_is_told_and_not_believed(capsys: pytest.CaptureFixture[str]) -
     seeds = [seed for seed in range(200) if b"arrays" not in crafted_answers.answer(seed)][:4]
     for seed in seeds:
         with answering("fuzz", "", seed) as pid:
-            (note,) = explained(pid, capsys)
+            note = " ".join(explained(pid, capsys))
             assert str(pid) in note and "in vain" in note
 
 

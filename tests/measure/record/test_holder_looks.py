@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memfit.measure.record import holder_looks
-from memfit.measure.record.holder_looks import HolderLooks
+from memfit.measure.record.holder_looks import HolderLooks, _Look
 from tests.measure.live.outside_walk.children import running
 
 MIB = 2**20
@@ -55,7 +55,32 @@ def test_what_grew_most_between_two_looks_is_told(tmp_path: Path) -> None:
     text = looks.grown()
     start = "agent.trajectory grew most: by "
     assert text.startswith((f"{start}19.", f"{start}20.")), text
-    assert "from 10 s to 30 s" in text and "a step, to" in text
+    assert "from 10 s to 30 s" in text and "a step or " in text
+    assert "1.02 KiB for each of 20,000 new elements, to" in text
+
+
+def test_since_when_it_grew_is_told_from_the_look_before() -> None:
+    looks = HolderLooks(
+        looks=[
+            _Look(
+                seconds=s,
+                pid=1,
+                step=step,
+                held={"kept": kept * MIB, "data": 90 * MIB},
+                elements={},
+            )
+            for s, step, kept in (
+                (5, 0, 2),
+                (40, 100, 2),
+                (80, 200, 3),
+                (90, 300, 53),
+                (99, 400, 103),
+            )
+        ]
+    )
+    assert looks.grown() == (
+        "kept grew most: by 100 MiB from 80 s to 99 s, 5.26 MiB/s or 512 KiB a step, to 103 MiB"
+    )
 
 
 def test_a_run_that_ends_is_looked_at_once_more_and_waited_for(

@@ -7,8 +7,9 @@ leaves without a holder. Whoever asks brings the way in which memory is dealt ou
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -18,7 +19,7 @@ from memfit.measure.kernel.process_memory import Span
 from memfit.measure.live import process_tree
 from memfit.measure.live.inside_view import look_inside
 from memfit.measure.live.listener_client import NO_ROLES, NoAnswer
-from memfit.measure.live.outside_view import look_outside
+from memfit.measure.live.outside_view import OutsideLooks
 from memfit.model import HeldReadings, Layer, ProcessView, Told
 from memfit.model.explanation import Dealt
 
@@ -27,17 +28,18 @@ Deal = Callable[[ProcessView, Told | None], Dealt]
 
 WAIT = 4.0  # seconds that a process may take to tell, if nobody says otherwise
 TO_ANSWER = 5.0  # seconds after which there shall be an answer
-_WALKING = 3.0  # seconds of these in which objects are read from outside
-_LEAST_SECONDS = 0.2
-_LAST = 0.5  # seconds of these for what comes after reading
+_LEAST_SECONDS = 0.1
+_LAST = 0.2  # seconds of the processor, of what there is, for what comes after reading
+_OF_THE_LARGEST = 0.5  # of the time for variables, at least
+_TO_SEE = 0.15  # seconds of the processor, in which the variables of most programs are seen
+_LEAST_WALKING = 0.3  # of the time that is left after the first reading
 _NOT_FOLLOWED = (
     "what C and C++ hold in process {} was not looked for, since that takes longer: "
     "--native does it"
 )
 _FOLLOWED_A_SECOND = 150 * 2**20  # bytes of heap and objects that are followed in a second
-_CLOCKS = time.monotonic, time.process_time
 _ASKED_AT_ONCE = 16
-_HINT = " (--wait gives it more time)"
+_MOST_SHOWN = 8  # processes that a note names
 # Shares of a tree's private memory that one process cannot name; large blocks seldom stay so.
 _MUCH, _MUCH_IN_BLOCKS = 0.09, 0.03
 _AGAIN = (False, False, True)  # how often a process is read again, and whether it is asked again
@@ -57,6 +59,38 @@ class HolderReading:
     notes: tuple[str, ...] = ()
 
 
+class _Time:
+    """The time until there shall be an answer, on a machine that may let this work but little."""
+
+    def __init__(self, seconds: float) -> None:
+        self._began = time.monotonic(), time.process_time()
+        self._waited = 0.0
+        self.until = self._began[0] + seconds
+
+    def worked(self) -> float:
+        """Seconds of the processor that reading has taken so far."""
+        return time.process_time() - self._began[1]
+
+    def left(self, work: float = _LAST) -> float:
+        """Seconds that are left before the work that remains, of so many of the processor."""
+        return self.until - time.monotonic() - self.takes(work)
+
+    def takes(self, work: float) -> float:
+        """How long so many seconds of the processor take, as it went so far."""
+        passed = time.monotonic() - self._began[0] - self._waited
+        share = self.worked() / max(passed, 0.001)
+        return work / min(1.0, share or 1.0)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While others work for this, it needs no processor."""
+        since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._waited += time.monotonic() - since
+
+
 def read_holders(
     pid: int,
     deal: Deal,
@@ -66,6 +100,7 @@ def read_holders(
     native: bool | None,
     duplicates: bool,
     wait: float = WAIT,
+    within: float = TO_ANSWER,
     roles: Mapping[str, str] = NO_ROLES,
 ) -> HolderReading:
     """Read a process and all below it; with `inside`, also who holds their memory.
@@ -73,27 +108,27 @@ def read_holders(
     Those that listen are asked, and may take `wait` seconds; what the others hold, and those that
     do not answer by then, is read from outside. `roles` says what classes of RL libraries are in a
     training. With `native`, pointers are followed through the heap; by default where there is time.
+    All is done `within` so many seconds, but for longer waits and pointers that are wanted.
     """
-    started, _ = since = time.monotonic(), time.process_time()
+    clock = _Time(within + max(0.0, wait - WAIT))
     processes = process_tree.read_tree(pid, children=children)
-    look = partial(look_inside, timeout=wait, roles=roles)
+    to_read = clock.worked()
     told: dict[int, Told] = {}
     notes: list[str] = []
     if inside:
-        walk = partial(look_outside, roles=roles)
-        ask = partial(look, duplicates=duplicates)
-        told = _told(processes, ask, walk, started, wait, notes)
+        told = _told(processes, clock, to_read, wait, duplicates, roles, notes)
 
     def numbers(pid: int) -> list[Span] | None:
         wanted = pid in told if native is None else native
-        if native is None and wanted and told[pid].outside:
-            wanted = _in_time(processes, pid, since)
+        if native is None and wanted:
+            wanted = _in_time(processes, pid, clock)
             if not wanted:
                 notes.append(_NOT_FOLLOWED.format(pid))
         return _places(told.get(pid)) if wanted else None
 
-    if told or native:  # telling takes seconds: what is dealt out is what there is now
-        until = started + max(TO_ANSWER, wait) - _LAST if native is None else inf
+    # Telling takes seconds: what is dealt out is what there is now, where there is time to read it.
+    if native or (told and clock.left(to_read) > 0):
+        until = clock.until if native is None else inf
         processes = process_tree.read_tree(pid, children=children, numbers=numbers, until=until)
         notes += [_NOT_FOLLOWED.format(v.pid) for v in processes if v.native.cut]
     private = sum(view.private for view in processes)
@@ -103,8 +138,8 @@ def read_holders(
         if view.pid not in told and not native:
             continue
         listens = view.pid in told and not told[view.pid].outside
-        again = look if listens and native is not False else None
-        found = _attempts(view, told.get(view.pid), deal, private, again)
+        again = partial(look_inside, roles=roles) if listens and native is not False else None
+        found = _attempts(view, told.get(view.pid), deal, private, again, clock, wait)
         kept = min(range(len(found)), key=lambda n: found[n].unnamed_share)
         best = found[kept]
         processes[i], dealt[view.pid] = best.view, best.dealt
@@ -127,54 +162,89 @@ def read_holders(
 
 def _told(
     processes: Sequence[ProcessView],
-    ask: Callable[[ProcessView], Told | None],
-    walk: Callable[..., Told],
-    started: float,
+    clock: _Time,
+    to_read: float,
     wait: float,
+    duplicates: bool,
+    roles: Mapping[str, str],
     notes: list[str],
 ) -> dict[int, Told]:
-    """Who holds the memory of each process: the largest first, as far as there is time."""
+    """Who holds the memory of each process, as far as there is time: the largest first.
+
+    The variables of all come before what libraries hold, and another reading is left time for.
+    """
     told: dict[int, Told] = {}
     largest = sorted(processes, key=lambda view: -view.private)
-    with ThreadPoolExecutor(max_workers=_ASKED_AT_ONCE) as pool:
+    after = _LAST + to_read
+    if clock.left(after) < _LEAST_WALKING * clock.left(0.0):
+        after = _LAST  # there will be no other reading
+    wait = max(_LEAST_SECONDS, min(wait, clock.left(after)))
+    ask = partial(look_inside, duplicates=duplicates, timeout=wait, roles=roles)
+    with (
+        ThreadPoolExecutor(max_workers=_ASKED_AT_ONCE) as pool,
+        OutsideLooks(roles, len(largest)) as looks,
+    ):
         asked = {view.pid: pool.submit(ask, view) for view in largest}
+        seen: list[ProcessView] = []
         unread = []
-        for view in largest:
-            left = started + _WALKING - time.monotonic()
+        for i, view in enumerate(largest):
+            left = clock.left(after)
             if _has_told(asked[view.pid]):
                 continue
-            if left < _LEAST_SECONDS and told:
+            if left < _LEAST_SECONDS and seen:
                 unread.append(view.pid)
                 continue
+            own = view.private / max(1, sum(other.private for other in largest[i:]))
             try:
-                told[view.pid] = walk(view, seconds=max(_LEAST_SECONDS, left))
+                part = max(left * max(_OF_THE_LARGEST, own), clock.takes(_TO_SEE))
+                seconds = max(_LEAST_SECONDS, min(left, part))
+                looks.variables(view, seconds)
+                seen.append(view)
             except NoAnswer as why:
                 if view is processes[0]:
                     notes.append(f"who holds what in process {view.pid} is not known: {why}")
+        for view in largest:
+            left = clock.left(after)
+            if looks.goes_on(view) and not _has_told(asked[view.pid]) and left > _LEAST_SECONDS:
+                with suppress(NoAnswer):  # it has ended; what was seen of it remains
+                    looks.libraries(view, left)
+        for view in seen:
+            with suppress(NoAnswer):
+                told[view.pid] = looks.told(view)
+        notes += [looks.note()] if looks.note() else []
         if unread:
             notes.append(f"the objects of {len(unread)} smaller processes were not read: no time")
+        silent: dict[str, list[int]] = {}
         for view in largest:
             try:
-                answer = asked[view.pid].result()
+                with clock.waiting():
+                    answer = asked[view.pid].result()
             except NoAnswer as why:
-                more = "; what its objects hold was read from outside" if view.pid in told else ""
-                text = f"process {view.pid} was asked who holds its memory, in vain: {why}{more}"
-                notes.append(text + _HINT * (wait <= WAIT))
+                silent.setdefault(str(why), []).append(view.pid)
                 continue
             if answer is not None:
                 told[view.pid] = answer
+        notes += [_in_vain(pids, why, told) for why, pids in silent.items()]
     return {view.pid: told[view.pid] for view in processes if view.pid in told}
+
+
+def _in_vain(pids: Sequence[int], why: str, told: Mapping[int, Told]) -> str:
+    """That processes which listen did not tell, in a line."""
+    shown = ", ".join(map(str, sorted(pids)[:_MOST_SHOWN])) + " ..." * (len(pids) > _MOST_SHOWN)
+    who = f"process {shown} was" if len(pids) == 1 else f"processes {shown} were"
+    text = f"{who} asked who holds the memory, in vain: {why}"
+    if walked := sum(pid in told for pid in pids):
+        of = "" if len(pids) == 1 else f" in {walked} of them"
+        text += f"; what objects hold{of} was read from outside"
+    return text + " (--wait gives more time)"
 
 
 def _has_told(asked: Future[Told | None]) -> bool:
     return asked.done() and asked.exception() is None and asked.result() is not None
 
 
-def _in_time(processes: Sequence[ProcessView], pid: int, since: tuple[float, float]) -> bool:
-    """Whether the heap of a process can be followed before there shall be an answer.
-
-    `since` says when reading began, and what this process had had of the processor by then.
-    """
+def _in_time(processes: Sequence[ProcessView], pid: int, clock: _Time) -> bool:
+    """Whether the heap of a process can be followed before there shall be an answer."""
     heap = sum(
         part.resident
         for view in processes
@@ -182,9 +252,7 @@ def _in_time(processes: Sequence[ProcessView], pid: int, since: tuple[float, flo
         for part in view.parts
         if part.layer in (Layer.HEAP, Layer.ARENAS, Layer.OBJECTS)
     )
-    passed, used = (now() - then for now, then in zip(_CLOCKS, since, strict=True))
-    share = min(1.0, used / max(passed, 0.001))  # of a processor, on a machine that is busy
-    return heap / (_FOLLOWED_A_SECOND * share) < TO_ANSWER - passed
+    return clock.left(_LAST + heap / _FOLLOWED_A_SECOND) > 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +269,13 @@ class _Attempt:
 
 
 def _attempts(
-    view: ProcessView, told: Told | None, deal: Deal, private: int, look: Look | None
+    view: ProcessView,
+    told: Told | None,
+    deal: Deal,
+    private: int,
+    look: Look | None,
+    clock: _Time,
+    wait: float,
 ) -> list[_Attempt]:
     """Readings of a process, until its parts fit each other or it was read often enough.
 
@@ -213,8 +287,11 @@ def _attempts(
         # Without its heap little would be new.
         if told is None or not _much(found[-1].dealt, private) or not view.native.libraries:
             break
+        left = clock.left()
+        if left < _LEAST_SECONDS:
+            break
         if ask and look is not None:
-            told = _told_again(view, told, look)
+            told = _told_again(view, told, partial(look, timeout=min(wait, left)))
         try:
             view = process_tree.read_process(view.pid, numbers=_places(told))
         except UsageError:  # it has ended

@@ -64,7 +64,7 @@ def ask(
                 client.sendall(json.dumps(request).encode() + b"\n")
                 found = json.loads(_everything(client, until))
         except (TimeoutError, BlockingIOError):  # or too many others wait for it
-            raise NoAnswer(f"it did not answer within {timeout:g} s") from None
+            raise NoAnswer(f"it did not answer within {timeout:.2g} s") from None
         except (OSError, ValueError, RecursionError):
             raise NoAnswer("what it answered is no JSON, or has no end") from None
         if not isinstance(found, dict):

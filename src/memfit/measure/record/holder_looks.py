@@ -22,7 +22,10 @@ from memfit.units import MIB, format_bytes
 _PROGRAM = "memfit.measure.live.outside_walk"
 _WALK_SECONDS, _LONGEST = 4.0, 30.0  # of walking; of the whole process, after which it is ended
 _LAST_WALK, _LAST_LOOK = 1.5, 3.0  # seconds of both where a run is held still for it
+_NICE, _LAST_NICE = 5, 0  # while the run works, and while it is held still
 _FIRST, _APART = 4.0, 4.0  # seconds after the start, and between two looks, at least
+_APART_SHARE = 0.1  # of the time so far, so that there are looks near the end too
+_MOST_LOOKS = 64
 _WORK, _SHARE = 4.0, 0.02  # seconds of the processor, and share of the time, that looks may take
 _TAKES = 1.2  # seconds of the processor that the first look is believed to take
 _REFUSED = 60.0  # seconds to the next try where no process could be started
@@ -30,6 +33,8 @@ _GROWN = 1.1  # times what was held at the last look
 _LEAST = 64 * MIB  # a run that holds less is not looked at
 _NEEDS = 512 * MIB  # that must be left on the machine
 _TOLD = 8 * MIB  # less is not worth a word
+_BEGUN = 0.05  # of what was added in all: less is no growth yet
+_ELEMENTS_ADDED = 16  # to a container, before bytes of each are told
 _ELEMENTS = "[*]"
 
 
@@ -41,14 +46,14 @@ class _Look:
     pid: int
     step: int | None
     held: Mapping[str, int]
+    elements: Mapping[str, int]
 
 
 @dataclass(kw_only=True)
 class HolderLooks:
-    """The looks so far: the first and the last of the process that is largest."""
+    """The looks so far at the process that is largest."""
 
-    first: _Look | None = None
-    last: _Look | None = None
+    looks: list[_Look] = field(default_factory=list)
     _running: subprocess.Popen[bytes] | None = None
     _began: tuple[float, int, int | None] = (0.0, 0, None)
     _bytes: int = 0
@@ -59,19 +64,27 @@ class HolderLooks:
         default_factory=lambda: {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     )
 
+    @property
+    def first(self) -> _Look | None:
+        return self.looks[0] if self.looks else None
+
+    @property
+    def last(self) -> _Look | None:
+        return self.looks[-1] if self.looks else None
+
     def look(self, seconds: float, held: Mapping[int, int], step: int | None) -> None:
         """Take what a look has found, or begin one where it is due; never waits."""
         if self._running is not None:
             self._take(seconds)
         elif held and self._due(seconds, sum(held.values())):
-            self._begin(seconds, held, step, _WALK_SECONDS)
+            self._begin(seconds, held, step, _WALK_SECONDS, _NICE)
 
     def look_last(self, seconds: float, held: Mapping[int, int], step: int | None) -> None:
         """Look once more and wait for it, a short while: the run is held still, and then ends."""
         if not held or available() < _NEEDS:
             return
         self.end()
-        self._begin(seconds, held, step, _LAST_WALK)
+        self._begin(seconds, held, step, _LAST_WALK, _LAST_NICE)
         if self._running is not None:
             with suppress(subprocess.TimeoutExpired):  # what it writes fits into the pipe
                 self._running.wait(_LAST_LOOK)
@@ -79,7 +92,7 @@ class HolderLooks:
         self.end()
 
     def _begin(
-        self, seconds: float, held: Mapping[int, int], step: int | None, walk: float
+        self, seconds: float, held: Mapping[int, int], step: int | None, walk: float, nice: int
     ) -> None:
         pid = max(held, key=lambda member: held[member])
         self._began = seconds, pid, step
@@ -87,7 +100,7 @@ class HolderLooks:
         self._next = seconds + _REFUSED
         with suppress(OSError):  # no process more is permitted
             self._running = subprocess.Popen(
-                [sys.executable, "-P", "-m", _PROGRAM, str(pid), str(walk)],
+                [sys.executable, "-P", "-m", _PROGRAM, str(pid), str(walk), str(nice)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -108,15 +121,23 @@ class HolderLooks:
             if seconds - began > _LONGEST:
                 self.end()
             return
-        self._next = seconds + _APART
+        self._next = seconds + max(_APART, _APART_SHARE * seconds)
         with suppress(ValueError, TypeError, KeyError, AttributeError), self._running.stdout as out:
             found = json.loads(out.read())
             self._each = float(found["seconds"])
             self._work += self._each
-            look = _Look(seconds=began, pid=pid, step=step, held=_by_container(found["held"]))
-            if self.first is None or self.first.pid != pid:
-                self.first = look
-            self.last = look
+            look = _Look(
+                seconds=began,
+                pid=pid,
+                step=step,
+                held=_by_container(found["held"]),
+                elements={path: int(count) for path, count in found["elements"].items()},
+            )
+            if self.looks and self.looks[0].pid != pid:
+                self.looks.clear()
+            if len(self.looks) >= _MOST_LOOKS:
+                del self.looks[1::2]
+            self.looks.append(look)
         self._running = None
 
     def end(self) -> None:
@@ -135,15 +156,28 @@ class HolderLooks:
         path = max(more, key=lambda name: more[name], default="")
         if not path or more[path] < _TOLD:
             return ""
-        each = more[path] / (last.seconds - first.seconds)
-        text = (
-            f"{path} grew most: by {format_bytes(more[path])} from {first.seconds:.0f} s to "
-            f"{last.seconds:.0f} s, {format_bytes(round(each))}/s"
+        begun = self._begun(path, first.held.get(path, 0) + _BEGUN * more[path])
+        added, seconds = last.held[path] - begun.held.get(path, 0), last.seconds - begun.seconds
+        rates = [f"{format_bytes(round(added / seconds))}/s"]
+        if begun.step is not None and last.step is not None and last.step > begun.step:
+            rates.append(f"{format_bytes(round(added / (last.step - begun.step)))} a step")
+        grown = last.elements.get(path, 0) - begun.elements.get(path, 0)
+        known = path in begun.elements or begun.held.get(path, 0) < _BEGUN * added
+        if known and grown >= _ELEMENTS_ADDED:
+            rates.append(f"{format_bytes(round(added / grown))} for each of {grown:,} new elements")
+        return (
+            f"{path} grew most: by {format_bytes(added)} from {begun.seconds:.0f} s to "
+            f"{last.seconds:.0f} s, {' or '.join(rates)}, to {format_bytes(last.held[path])}"
         )
-        if first.step is not None and last.step is not None and last.step > first.step:
-            a_step = more[path] / (last.step - first.step)
-            text += f" or {format_bytes(round(a_step))} a step"
-        return f"{text}, to {format_bytes(last.held[path])}"
+
+    def _begun(self, path: str, most: float) -> _Look:
+        """The last look before a holder had come to hold more than so much."""
+        begun = self.looks[0]
+        for look in self.looks[:-1]:
+            if look.held.get(path, 0) > most:
+                break
+            begun = look
+        return begun
 
     def held_most(self) -> str:
         """What held most, for a run that ended before it could be seen to grow."""

@@ -98,13 +98,15 @@ def test_containers_that_have_moved_since_they_were_copied_are_followed(
         assert process.stdin is not None and process.stdout is not None
         maps = mappings(process.pid)
         copy = MemoryCopy(maps, memory, 2**27)
-        walk = WholeWalk(Interpreter(process.pid, maps, copy), maps, {}, time.monotonic() + 60)
-        assert walk.walk(variables_only=True)
+        walk = WholeWalk(Interpreter(process.pid, maps, copy), maps, {})
+        walk.variables(time.monotonic() + 60)
+        assert not walk.cut
         process.stdin.write("\n")
         process.stdin.flush()
         assert process.stdout.readline() == "grown\n"
-        again = WholeWalk(walk.python, maps, {}, time.monotonic() + 60)
-        assert again.walk(variables_only=True)
+        again = WholeWalk(walk.python, maps, {})
+        again.variables(time.monotonic() + 60)
+        assert not again.cut
         rows = {row["holder"]: row for row in python_rows(again.names.tree)}
     assert rows["rows"]["elements"] == 405_000
     assert rows["rows"]["objects"] == pytest.approx(405_000, rel=0.02)

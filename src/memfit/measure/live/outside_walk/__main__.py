@@ -13,12 +13,12 @@ from memfit.measure.live.outside_walk.interpreter import NotWalkable
 
 _MOST_COPIED = 2**27
 _MOST_HOLDERS = 100
-_NICE = 5
 
 
-def main(pid: int, seconds: float) -> None:
-    os.nice(_NICE)
+def main(pid: int, seconds: float, nice: int) -> None:
+    os.nice(nice)
     held: collections.Counter[str] = collections.Counter()
+    elements: dict[str, int] = {}
     try:
         answer = walk_outside(
             pid, seconds=seconds, roles={}, most_copied=_MOST_COPIED, variables_only=True
@@ -29,9 +29,15 @@ def main(pid: int, seconds: float) -> None:
         held[row["holder"]] += row["nbytes"]
     for row in answer["python"]:
         held[row["holder"]] += row["nbytes"]
-    found = {"seconds": time.process_time(), "held": dict(held.most_common(_MOST_HOLDERS))}
+        if row.get("elements"):
+            elements[row["holder"]] = row["elements"]
+    found = {
+        "seconds": time.process_time(),
+        "held": dict(held.most_common(_MOST_HOLDERS)),
+        "elements": elements,
+    }
     sys.stdout.write(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), float(sys.argv[2]))
+    main(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from memfit.inside.holders import LEAST_ROW, MOST_ROWS, array_rows, python_rows
@@ -18,6 +19,85 @@ _LARGEST_COPY = 2**30
 _OF_AVAILABLE = 8  # at most such a part of the memory that the machine has left is used
 
 
+class OutsideWalk:
+    """A walk over the objects of a process, in two parts, each within about so many seconds.
+
+    The run's `variables` come first, then what `libraries` hold. Of its memory at most so much is
+    copied at a time. Raises NotWalkable, here and later.
+    """
+
+    def __init__(
+        self, pid: int, *, roles: Mapping[str, str], most_copied: int = _LARGEST_COPY
+    ) -> None:
+        self.pid = pid
+        self._memory = ProcessMemory(pid)
+        try:
+            with _of_one_that_runs():
+                maps = mappings(pid)
+                if not self._memory.readable:
+                    raise NotWalkable("its memory, which may not be read")
+                copy = MemoryCopy(
+                    maps, self._memory, min(most_copied, available() // _OF_AVAILABLE)
+                )
+                self._walk = WholeWalk(Interpreter(pid, maps, copy), maps, roles)
+        except BaseException:
+            self.close()
+            raise
+
+    def variables(self, seconds: float) -> None:
+        """What the run's own variables hold."""
+        self._go(self._walk.variables, seconds)
+
+    def libraries(self, seconds: float) -> None:
+        """What the modules of libraries hold, once all of the variables' was seen."""
+        self._go(self._walk.libraries, seconds)
+
+    def _go(self, part: Callable[[float], None], seconds: float) -> None:
+        with _of_one_that_runs():
+            part(time.monotonic() + seconds)
+
+    def answer(self, *, rows: int = MOST_ROWS, least: int = LEAST_ROW) -> dict[str, Any]:
+        """What was found: at most so many `rows`, none of objects of less than `least` bytes."""
+        walk = self._walk
+        with _of_one_that_runs():
+            arrays = array_rows(walk.blocks, f"/proc/{self.pid}/maps", most=rows)
+        return {
+            "arrays": arrays,
+            "python": python_rows(walk.names.tree, most=rows, least=least),
+            "duplicates": [],
+            "pools": {},
+            "walk": {
+                "cpu_seconds": 0.0,
+                "longest_hold_seconds": 0.0,
+                "added_bytes": 0,
+                "complete": walk.complete,
+            },
+        }
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has seen everything, or its time was too short."""
+        return self._walk.complete or self._walk.cut
+
+    def close(self) -> None:
+        """Let go of the process."""
+        self._memory.__exit__()
+
+    def __enter__(self) -> OutsideWalk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@contextmanager
+def _of_one_that_runs() -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        raise NotWalkable("the process, which has ended") from None
+
+
 def walk_outside(
     pid: int,
     *,
@@ -30,31 +110,11 @@ def walk_outside(
 ) -> dict[str, Any]:
     """What a process's objects hold, within about so many seconds. Raises NotWalkable.
 
-    Of its memory at most so much is copied at a time. With `variables_only`, what packages hold
-    is left out. There are at most so many `rows`, and of Python objects none of less than `least`
-    bytes.
+    With `variables_only`, what packages hold is left out.
     """
     until = time.monotonic() + seconds
-    try:
-        maps = mappings(pid)
-        with ProcessMemory(pid) as memory:
-            if not memory.readable:
-                raise NotWalkable("its memory, which may not be read")
-            copy = MemoryCopy(maps, memory, min(most_copied, available() // _OF_AVAILABLE))
-            walk = WholeWalk(Interpreter(pid, maps, copy), maps, roles, until)
-            complete = walk.walk(variables_only=variables_only)
-            arrays = array_rows(walk.blocks, f"/proc/{pid}/maps", most=rows)
-    except OSError:
-        raise NotWalkable("the process, which has ended") from None
-    return {
-        "arrays": arrays,
-        "python": python_rows(walk.names.tree, most=rows, least=least),
-        "duplicates": [],
-        "pools": {},
-        "walk": {
-            "cpu_seconds": 0.0,
-            "longest_hold_seconds": 0.0,
-            "added_bytes": 0,
-            "complete": complete,
-        },
-    }
+    with OutsideWalk(pid, roles=roles, most_copied=most_copied) as walk:
+        walk.variables(until - time.monotonic())
+        if not variables_only:
+            walk.libraries(until - time.monotonic())
+        return walk.answer(rows=rows, least=least)

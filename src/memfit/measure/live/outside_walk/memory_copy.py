@@ -49,6 +49,7 @@ class MemoryCopy:
         self._again = False
         self._since = time.monotonic()
         self._byte_view = memoryview(self._copy.view(np.uint8))  # type: ignore[arg-type]
+        self._word_view = memoryview(self._copy)  # type: ignore[arg-type]
         self._used = 0
 
     def _know(self, regions: Iterable[_Region]) -> None:
@@ -68,7 +69,8 @@ class MemoryCopy:
         # The number of an address's chunk is its upper bits and this; so it is with marks.
         self._shift_list = [r.first_chunk - (r.start >> _BITS) for r in known]
         self._shift = np.array(self._shift_list, dtype=np.int64)
-        self._mark_shift = np.array([r.first_mark - (r.start >> 4) for r in known], dtype=np.int64)
+        self._mark_shift_list = [r.first_mark - (r.start >> 4) for r in known]
+        self._mark_shift = np.array(self._mark_shift_list, dtype=np.int64)
         self._slots = np.full(chunks, -1, dtype=np.int32)
         self._slot_view = memoryview(self._slots)  # type: ignore[arg-type]
         self._chunk_region = np.zeros(chunks, dtype=np.int64)
@@ -105,10 +107,14 @@ class MemoryCopy:
         shift = self._shift[regions if everywhere else regions[there]]
         places = at.astype(np.int64)[:, None] + 8 * np.arange(count)
         chunks = (places >> _BITS) + shift[:, None]
-        if not self._bring(chunks):  # more than may be copied at once
+        # What lies between the first and the last word of so few is in their chunks.
+        edges = chunks[:, :: max(1, count - 1)] if 8 * count <= _CHUNK else chunks
+        if not self._bring(edges):  # more than may be copied at once: neighbours together
             half = len(addresses) // 2
-            halves = (addresses[:half], addresses[half:]) if half else ()
-            return np.concatenate([self.words(part, count) for part in halves]) if half else found
+            order = np.argsort(addresses, kind="stable")
+            for part in (order[:half], order[half:]) if half else ():
+                found[part] = self.words(addresses[part], count)
+            return found
         index = (self._slots[chunks].astype(np.int64) << (_BITS - 3)) + (
             (places & (_CHUNK - 1)) >> 3
         )
@@ -129,6 +135,24 @@ class MemoryCopy:
             return []
         data = self.bytes_at(address, 8 * count)
         return memoryview(data).cast("Q").tolist() if len(data) == 8 * count else []
+
+    def word_at(self, address: int) -> int:
+        """One word as a plain number, for whoever goes from one to the next; else zero."""
+        at = bisect_right(self._start_list, address) - 1
+        if at < 0 or address & 7 or address + 8 > self._end_list[at]:
+            return 0
+        chunk = (address >> _BITS) + self._shift_list[at]
+        if self._slot_view[chunk] < 0:
+            self._bring(np.array([chunk]))
+        place = (self._slot_view[chunk] << _BITS - 3) + ((address & _CHUNK - 1) >> 3)
+        return int(self._word_view[place])
+
+    def mark_at(self, address: int) -> int:
+        """The number for marks of an address; below zero where it cannot be read."""
+        at = bisect_right(self._start_list, address) - 1
+        if at < 0 or address >= self._end_list[at]:
+            return -1
+        return (address >> 4) + self._mark_shift_list[at]
 
     def bytes_at(self, address: int, size: int) -> bytes:
         """Some bytes, from any address on; fewer where there are no more."""

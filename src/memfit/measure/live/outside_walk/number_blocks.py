@@ -38,6 +38,7 @@ _DTYPES = {
 _DEVICES = {0: "cpu", 1: "cuda"}
 _MOST_BYTES = 2**46
 _MOST_OVERHEAD = 1024
+_TENSORS_AT_ONCE = 20_000
 
 Mark = Callable[[Addresses], Flags]
 
@@ -215,8 +216,15 @@ class NumberBlocks(Blocks):
                 self.holders[own] = block
 
     def _tensors(self, batch: Batch) -> None:
+        """Note tensors in the order of their C++ objects: what lies together is read together."""
         words = self._copy.words(batch.addresses, 4)
         inner = np.where(words[:, 2] > np.uint64(4096), words[:, 2], words[:, 3])
+        order = np.argsort(inner, kind="stable")
+        for start in range(0, len(order), _TENSORS_AT_ONCE):
+            piece = order[start : start + _TENSORS_AT_ONCE]
+            self._tensors_of(inner[piece], batch.at(piece))
+
+    def _tensors_of(self, inner: Addresses, batch: Batch) -> None:
         tensors = self._copy.words(inner, _TENSOR_WORDS)
         right = self.of_torch(tensors[:, 0])
         tensors, batch = tensors[right], batch.at(right)

@@ -15,6 +15,7 @@ from memfit.inside import paths
 from memfit.measure.kernel import mappings
 from memfit.measure.live.outside_walk import layouts as at
 from memfit.measure.live.outside_walk.batches import Batch, NumberedTree
+from memfit.measure.live.outside_walk.chains import Chains
 from memfit.measure.live.outside_walk.interpreter import Interpreter
 from memfit.measure.live.outside_walk.memory_copy import Addresses, Flags, Indices
 from memfit.measure.live.outside_walk.number_blocks import NumberBlocks
@@ -25,10 +26,11 @@ from memfit.measure.live.outside_walk.type_kinds import DATA, TypeKind, TypeKind
 _MANY_NAMES = 20_000  # keys of one level that are read as names
 _AT_ONCE = 500_000  # objects of one type that are read together
 _DISTINCT = 0.95
-_LEAST_WORK, _LONGER = 0.7, 2.0  # seconds of the processor; times that it may take longer for them
+_LEAST_WORK, _LONGER = 0.7, 0.5  # seconds of the processor; times that it may take longer for them
 _CONFIRMED, _MOST_CONFIRMED = 4096, 20_000  # bytes of objects that are read again, and how many
 _LONG, _MOST_LONG = 256, 1024  # elements of a container that may have moved; of a level
 _OLD = 0.1  # seconds after which a copy is too old to follow one that has
+_ELEMENTS_A_SECOND, _SHORT = 50_000, 0.01  # that are looked at with all they hold; seconds
 _SILENT_IN_MODULES = ("_parameters", "_modules", "_buffers")
 NONE = np.zeros(0, dtype=np.int64)
 Group = tuple[TypeKind, Batch]
@@ -48,13 +50,10 @@ class ObjectWalk:
         python: Interpreter,
         maps: Sequence[mappings.Mapping],
         roles: Mapping[str, str],
-        until: float,
     ) -> None:
-        self._seconds = max(0.0, until - time.monotonic())
-        self._least_work = time.process_time() + _LEAST_WORK
         self.python = python
         self.copy = python.copy
-        self.until = until
+        self.give_time(0.0)
         self.kinds = TypeKinds(python, roles)
         self.names = NumberedTree()
         self.referents = Referents(python)
@@ -62,12 +61,20 @@ class ObjectWalk:
         self.seen = np.zeros(self.copy.most_marks, dtype=np.uint8)
         self.shared = np.zeros(self.copy.most_marks, dtype=np.uint8)
         self.blocks = NumberBlocks(python, self.kinds, maps, self.names, self.mark)
+        self.chains = Chains(self.copy, self.seen)
         self.objects = 0
         self.sampled = False
         self.naming = True  # by attribute and key; else everything below a holder is its own
         self.route: Route = lambda _, batch: batch
         self.later: list[Batch] = []
         self._roles_named: set[str] = set()
+
+    def give_time(self, until: float) -> None:
+        """Let the walk go on until then."""
+        self.until = until
+        self._seconds = max(0.0, until - time.monotonic())
+        self._least_work = time.process_time() + _LEAST_WORK
+        self._given = time.monotonic(), time.thread_time()
 
     def mark(self, addresses: Addresses) -> Flags:
         """Which of these are new, each once; they are seen from now on."""
@@ -83,6 +90,7 @@ class ObjectWalk:
 
     def levels(self, *roots: Batch) -> None:
         """Breadth first: the shortest way to a thing names it. Further roots are levels later."""
+        self._keep_pace()
         waiting = list(roots)
         level: list[Group] = []
         while level or waiting:
@@ -96,6 +104,25 @@ class ObjectWalk:
             if waiting:
                 parts.append(waiting.pop(0))
             level = self.enter(Batch.joined(parts))
+            level += self._chained(level)
+
+    def _chained(self, level: Sequence[Group]) -> list[Group]:
+        """What follows the few objects of a level in a chain that has gone on for long."""
+        if not self.chains.may_be(sum(len(batch) for _, batch in level)):
+            return []
+        found: list[Group] = []
+        for kind, batch in level:
+            for address, node in zip(batch.addresses.tolist(), batch.nodes.tolist(), strict=True):
+                then = self.chains.ahead(kind.address, kind.form, address, self.check_time)
+                found += self.enter(Batch.of(then, [node] * len(then))) if then else []
+        return found
+
+    def _keep_pace(self) -> None:
+        """Look at so many elements as there is time for, at the pace of what came before."""
+        now, (since, worked) = time.monotonic(), self._given
+        share = (time.thread_time() - worked) / max(now - since, _SHORT)
+        left = max(0.0, self.until - now)
+        self.referents.afford(left * min(1.0, share) * _ELEMENTS_A_SECOND)
 
     def _renew(self, kind: TypeKind, batch: Batch) -> None:
         """Read everything anew where a long container has changed since it was copied.

@@ -14,7 +14,7 @@ from memfit.measure.live.outside_walk.type_kinds import TypeKind
 
 NUMBERED = 8  # elements of so short a container have their own places
 _NAMED_KEYS, _NUMBERED_KEYS = 256, 8
-_SAMPLED_FROM, _SAMPLE = 400_000, 200_000
+_SAMPLED_FROM, _LEAST_SAMPLED = 400_000, 20_000  # elements; a sample has half as many
 _MOST_FRAMES = 2000
 _DISTINCT = 0.95  # of a sample, so that what it stands for is as many
 NOBODY = np.zeros(0, dtype=np.uint64)
@@ -44,9 +44,14 @@ class Referents:
         self._python = python
         self._copy = python.copy
         self._layout = python.layout
+        self._sampled_from = _SAMPLED_FROM
         self._names: dict[int, str | None] = {}
         self._attributes: dict[int, list[str]] = {}
         self._text, self._int = (python.types[n] for n in ("PyUnicode_Type", "PyLong_Type"))
+
+    def afford(self, objects: float) -> None:
+        """Take samples of containers which have more elements than there is time for."""
+        self._sampled_from = int(min(_SAMPLED_FROM, max(_LEAST_SAMPLED, objects)))
 
     def of(self, kind: TypeKind, found: Addresses, *, naming: bool) -> Iterator[Held]:
         """What these objects hold, but for their attributes; without names where nobody asks."""
@@ -161,7 +166,7 @@ class Referents:
             right = (kind == np.uint64(at.GENERAL_KEYS)) == general
             right &= (index < 40) & (kind <= np.uint64(at.SPLIT_KEYS)) & (words[:, 2] > 0)
             counts = np.where(right, self._counts(head[:, at.KEYS_ENTRIES], start, step), 0)
-            for rows, order, weight in _pieces(counts):
+            for rows, order, weight in _pieces(counts, self._sampled_from):
                 place = start[rows] + (order * step).astype(np.uint64)
                 pairs = self._copy.words(place + np.uint64(step - 16), 2)
                 own_keys, values = pairs[:, 0], pairs[:, 1]
@@ -195,14 +200,16 @@ class Referents:
             own = np.flatnonzero((counts > i) & (counts <= NUMBERED))
             if len(own):
                 yield _held(self._copy.word(items[own] + np.uint64(8 * i)), own, step=f"[{i}]")
-        for rows, order, weight in _pieces(np.where(counts > NUMBERED, counts, 0)):
+        for rows, order, weight in _pieces(
+            np.where(counts > NUMBERED, counts, 0), self._sampled_from
+        ):
             values = self._copy.word(items[rows] + (8 * order).astype(np.uint64))
             yield _held(values, rows, many=True, weight=weight)
 
     def _set(self, found: Addresses) -> Iterator[Held]:
         words = self._copy.words(found, 6)
         counts = self._counts(words[:, at.SET_MASK] + np.uint64(1), words[:, at.SET_TABLE], 16)
-        for rows, order, weight in _pieces(counts):
+        for rows, order, weight in _pieces(counts, self._sampled_from):
             place = words[rows, at.SET_TABLE] + (16 * order).astype(np.uint64)
             yield _held(self._copy.word(place), rows, many=True, weight=weight)
 
@@ -285,19 +292,19 @@ def _held(
     )
 
 
-def _pieces(counts: Indices) -> Iterator[tuple[Indices, Indices, int]]:
+def _pieces(counts: Indices, most: int) -> Iterator[tuple[Indices, Indices, int]]:
     """The elements of containers, as pairs of rows and numbers; of long ones a sample.
 
     Each of a sample stands for several, which the last number says.
     """
-    long = np.flatnonzero(counts > _SAMPLED_FROM)
+    long, sample = np.flatnonzero(counts > most), most // 2
     for row in long.tolist():
-        weight = -(-int(counts[row]) // _SAMPLE)
-        spread = np.random.default_rng(0).integers(0, weight, size=_SAMPLE)
-        order = np.arange(_SAMPLE) * weight + spread
+        weight = -(-int(counts[row]) // sample)
+        spread = np.random.default_rng(0).integers(0, weight, size=sample)
+        order = np.arange(sample) * weight + spread
         order = order[order < counts[row]]
         yield np.full(len(order), row), order, weight
-    counts = np.where(counts > _SAMPLED_FROM, 0, counts)
+    counts = np.where(counts > most, 0, counts)
     ends = np.cumsum(counts)
     first = 0
     while first < len(counts) and ends[-1] > (ends[first - 1] if first else 0):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ _FIRST_NAMES = 16  # among so many first names of a module are those that say wh
 _UNSHARED = ("function", "class", "module", "leaf", "code", "skip", *DATA)
 _OURS = ("memfit.", "_memfit_inside")
 _TRAININGS = "memfit.systems"
+_OLD = 0.25  # seconds after which what was copied is read again, for the next part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,19 +54,29 @@ class Roots:
 class WholeWalk(ObjectWalk):
     """A walk over a whole process."""
 
-    def walk(self, *, variables_only: bool = False) -> bool:
-        """Find as much as there is time for; whether that was everything.
+    complete = False  # whether all objects have been seen
+    cut = False  # whether the time was too short
 
-        With `variables_only`, only what the run's own variables hold.
-        """
+    def variables(self, until: float) -> None:
+        """Find what the run's own variables hold, as far as there is time."""
+        self._part(self._walk, until)
+
+    def libraries(self, until: float) -> None:
+        """Find what libraries hold; nothing where the time was too short for the variables."""
+        if self.cut:
+            return
+        if self.copy.age > _OLD:
+            self.copy.forget()
+        self._part(self._libraries, until)
+        self.complete = not self.cut
+
+    def _part(self, part: Callable[[], None], until: float) -> None:
+        self.give_time(until)
         try:
-            self._walk()
-            if not variables_only:
-                self._libraries()
+            part()
         except OutOfTime:
+            self.cut = True
             self._graphs()
-            return False
-        return True
 
     def _walk(self) -> None:
         modules = list(self._modules())
@@ -82,7 +93,8 @@ class WholeWalk(ObjectWalk):
         self._variables(roots)
         self._calls(roots, standard)
         both = Batch.joined([roots["modules"], roots["calls"]])
-        self.copy.forget()  # finding these took its time
+        if self.copy.age > _OLD:
+            self.copy.forget()  # finding these took its time
         self.levels(roots["main"], both, roots["selves"], roots["code"])
         while self.later:
             later, self.later = self.later, []
