@@ -115,7 +115,9 @@ def asked(
         "answers": answers,
         "slowdown": 1 - by_pace["asked"] / by_pace["alone"] if by_pace["alone"] else None,
         "growth": str(forecast.growth),
-        "members": list(forecast.members),
+        "members": [
+            m.replace(str(Path(sys.executable).parent) + "/", "") for m in forecast.members
+        ],
         "should_grow": GROWS.get(name, ""),
         "seconds": trace.seconds,
     }
