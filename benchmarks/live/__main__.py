@@ -106,6 +106,7 @@ def asked(
                 process.wait()
             log.close()
         trace, forecast = recorded(str(recording))
+    folder = Path(sys.executable).parent
     by_pace = {key: work / max(0.001, seconds) for key, (work, seconds) in paces.items()}
     return {
         "name": name,

@@ -123,6 +123,11 @@ def test_a_fifth_of_what_malloc_keeps_is_in_doubt(kept: int, doubtful: bool) -> 
     assert in_doubt(ledger, READINGS) is doubtful
 
 
+def test_a_large_run_is_not_rehearsed_for_what_malloc_keeps() -> None:
+    kept = row("b", Kind.FRAGMENTATION, const(2**31 + 1), ("update",), evidence=EvidenceKind.PROBED)
+    assert not in_doubt(Ledger(components=(kept,)), READINGS)
+
+
 def test_a_calibrated_factor_scales_all_but_the_floor() -> None:
     margin = Margin(floor=7, thousandths={"slack": 500}, factor=1.5)
     assert margin.of({"slack": 100}) == 7 + 75

@@ -61,8 +61,9 @@ REHEARSED = Margin(
     },
 )
 # A plan that may be off by this share of its peak, as far as it knows, is in doubt. A replay may
-# miss by this share of what malloc keeps (runs of two draws that no table reports).
-_IN_DOUBT, _SLACK_MISSED = 0.05, 0.2
+# miss by this share of what malloc keeps (runs of two draws that no table reports), for which a
+# run is rehearsed only where that takes little itself.
+_IN_DOUBT, _SLACK_MISSED, _LITTLE = 0.05, 0.2, 2 * 2**30
 
 
 def upper_bytes(ledger: Ledger, readings: Readings) -> int:
@@ -102,5 +103,6 @@ def in_doubt(ledger: Ledger, readings: Readings) -> bool:
     peak = ledger.peak
     doubt = doubt_bytes(ledger, readings, peak.moment)
     unknown = doubt[SPREAD] + doubt[UNMATCHED] + doubt[EvidenceKind.ASSUMED]
-    unknown += round(_SLACK_MISSED * doubt[SLACK])
+    if peak.bytes <= _LITTLE:
+        unknown += round(_SLACK_MISSED * doubt[SLACK])
     return not readings.rehearsed and unknown > _IN_DOUBT * peak.bytes
