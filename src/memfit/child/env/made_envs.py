@@ -45,7 +45,10 @@ class Slot:
 
     def reset(self, seed: int | None = None) -> None:
         """Begin an episode."""
-        found = self.env.reset(seed=seed) if seed is not None else self.env.reset()
+        self.begun(self.env.reset(seed=seed) if seed is not None else self.env.reset())
+
+    def begun(self, found: Any) -> None:
+        """Take what a reset returned."""
         if not isinstance(found, tuple) or len(found) != 2:
             raise WrongShape(
                 f"reset() of {self.name} returned {_told(found)}, and not an observation with a "
@@ -53,9 +56,8 @@ class Slot:
             )
         self.observation = found[0]
 
-    def step(self, action: Any) -> bool:
-        """One step; whether the episode has ended."""
-        found = self.env.step(action)
+    def stepped(self, found: Any) -> bool:
+        """Take what a step returned; whether the episode has ended."""
         if not isinstance(found, tuple) or len(found) != 5:
             raise WrongShape(
                 f"step() of {self.name} returned {_told(found)}, and not (observation, reward, "
@@ -87,8 +89,7 @@ class VectorSlot(Slot):
         super().__init__(env)
         self.agents = int(env.num_envs)
 
-    def step(self, action: Any) -> bool:
-        found = self.env.step(action)
+    def stepped(self, found: Any) -> bool:
         if not isinstance(found, tuple) or len(found) != 5:
             raise WrongShape(f"step() of {self.name} returned {_told(found)}, not five arrays")
         self.observation, _, terminated, truncated, _ = found
@@ -105,8 +106,8 @@ class Sb3Slot(VectorSlot):
             self.env.seed(seed)
         self.observation = self.env.reset()
 
-    def step(self, action: Any) -> bool:
-        self.observation, _, dones, _ = self.env.step(action)
+    def stepped(self, found: Any) -> bool:
+        self.observation, _, dones, _ = found
         ended = int(dones.sum())
         self.episodes += ended
         return ended > 0
@@ -123,8 +124,7 @@ class Sb3Slot(VectorSlot):
 class ParallelSlot(Slot):
     """A parallel environment of PettingZoo: dictionaries by agent."""
 
-    def step(self, action: Any) -> bool:
-        found = self.env.step(action)
+    def stepped(self, found: Any) -> bool:
         if not isinstance(found, tuple) or len(found) != 5:
             raise WrongShape(
                 f"step() of {self.name} returned {_told(found)}, not five dictionaries"

@@ -138,31 +138,28 @@ class EnvChild(Disposable):
         os.write(ask, self.buffer)
 
     def step_to(self, soft: int, hard: int) -> int:
-        """Step up to a frame and on to an episode's end; whether there was one."""
+        """Step up to a frame and on to an episode's end; whether there was one.
+
+        The loop is one function, so that a traceback that the environment keeps holds one frame of
+        it, as of any other loop.
+        """
         begun = time.perf_counter_ns()
-        ended = 0
         while True:
-            ended = self.frame()
+            ended = 0
+            for number, slot in enumerate(self.slots):
+                over = slot.stepped(slot.env.step(self.policy(slot)))
+                if self.frames < _CHECKED:
+                    slot.check()
+                if over and slot.agents == 1:
+                    slot.begun(slot.env.reset())
+                if over and not number:
+                    ended = 1
+            self.frames += 1
+            if os.getpid() != self.own:  # a fork of the environment's own came back here
+                os._exit(0)
             if (self.frames >= soft and ended) or self.frames >= hard:
                 break
         self.nanoseconds += time.perf_counter_ns() - begun
-        return ended
-
-    def frame(self) -> int:
-        """One step of each environment; whether the first has come to the end of an episode."""
-        ended = 0
-        for number, slot in enumerate(self.slots):
-            over = slot.step(self.policy(slot))
-            if self.frames < _CHECKED:
-                slot.check()
-            if over:
-                if slot.agents == 1:
-                    slot.reset()
-                if not number:
-                    ended = 1
-        self.frames += 1
-        if os.getpid() != self.own:  # a fork of the environment's own came back here
-            os._exit(0)
         return ended
 
 
