@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -46,10 +47,6 @@ class EnvChild(Disposable):
     def run(self) -> Stepped:
         """Make the environments, step them as told, and say what they were."""
         self.confine()
-        if self.stepping.trace:
-            import tracemalloc
-
-            tracemalloc.start()
         self.policy = policy_of(self.stepping.policy)
         self.slots = make(self.stepping)
         self.name_roots()
@@ -68,9 +65,7 @@ class EnvChild(Disposable):
             episodes=self.episodes,
         )
         if self.traced is not None:
-            from memfit.child.env.allocating_lines import grown_since
-
-            return Stepped(**{**vars(found), "sites": grown_since(self.traced)})
+            return replace(found, sites=self.traced.sites())
         return found
 
     @property
@@ -114,9 +109,9 @@ class EnvChild(Disposable):
 
                     tell(self.scratch / TELL)
                 case Command.MARK:
-                    from memfit.child.env.allocating_lines import sums
+                    from memfit.child.env.allocating_lines import Recording
 
-                    self.traced = sums()
+                    self.traced = Recording(self.scratch)
                 case _:
                     return
 
