@@ -25,7 +25,7 @@ from benchmarks.stages import keep, run_stage, say
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results"
 SEEDS = range(3000, 3005)  # of the report: none of them was seen before
-AT_ONCE = 2
+AT_ONCE = int(os.environ.get("MEMFIT_AT_ONCE", "2"))
 _SECONDS = float(os.environ.get("MEMFIT_SECONDS", "1e9"))
 
 
