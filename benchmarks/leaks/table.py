@@ -50,7 +50,10 @@ def _share(part: int, whole: int) -> str:
 def _summary(verdicts: Rows, truths: Rows, overhead: Mapping[str, Any]) -> str:
     late = set(families(*REPORT))
     lines = [
-        f"{len(verdicts)} cases of {len({row['family'] for row in verdicts.values()})} families.",
+        (
+            f"{len(verdicts)} cases of {len({row['family'] for row in verdicts.values()})} "
+            "families, in a shuffled order as far as there was time."
+        ),
         "",
         "| | asked | all families | families for the report alone |",
         "|---|--:|--:|--:|",
@@ -136,6 +139,8 @@ def _beside(verdicts: Rows, rivals: Rows) -> str:
         "snapshots": "first against last snapshot (1 MiB)",
     }
     shared = [name for name in verdicts if name in rivals]
+    if not shared:
+        return "## Beside other tests\n\nNot asked yet: `python -m benchmarks.leaks rivals`.\n"
     about = f"On the first {len(shared)} cases of a shuffled order: others are slow to ask. "
     about += "Written by us from what is published of each."
     lines = [
@@ -200,6 +205,15 @@ def _wrong(verdicts: Rows, truths: Rows) -> str:
             lines.append(f"- {name}: {row['verdict']} ({row['why'][:200]})")
     if len(lines) == 2:
         lines.append("No verdict.")
+    far = {
+        name: error
+        for name, row in sorted(verdicts.items())
+        if row["leaks"] and (error := _error(row, truths.get(name, {}))) is not None
+        if abs(error) > _CLOSE
+    }
+    if far:
+        told = ", ".join(f"{name} {error:+.1%}" for name, error in far.items())
+        lines += ["", f"Bytes a frame by more than {_CLOSE:.0%}: {told}."]
     lines += [
         "",
         (
