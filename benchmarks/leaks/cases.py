@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.leaks.base import Base
 
-TUNING, REPORT = "families_tuning", "families_report"
+TUNING, REPORT = "families_tuning", ("families_report", "families_odd")
 TARGET = "benchmarks.leaks.cases:make"
 
 
@@ -47,13 +47,13 @@ def cases(seeds: range, *modules: str) -> list[Case]:
     found = []
     for module in modules:
         for name, family in families(module).items():
-            count = max(1, len(seeds) // 3) if family.TORCH else len(seeds)
+            count = max(2, len(seeds) // 3) if family.TORCH else len(seeds)
             found += [
                 Case(
                     family=name,
                     seed=seed,
                     leaks=family.LEAKS,
-                    report_only=module == REPORT,
+                    report_only=module in REPORT,
                     torch=family.TORCH,
                 )
                 for seed in seeds[:count]
@@ -63,7 +63,7 @@ def cases(seeds: range, *modules: str) -> list[Case]:
 
 def make(family: str, seed: int) -> Any:
     """The environment of a case."""
-    for module in (TUNING, REPORT):
+    for module in (TUNING, *REPORT):
         try:
             found = families(module)
         except ModuleNotFoundError:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import collections
-import ctypes
-import functools
 import heapq
 import logging
 import os
@@ -16,30 +14,10 @@ import numpy as np
 
 from benchmarks.leaks.base import Base
 
-LIBC = ctypes.CDLL(None)
 REGISTRY: dict[Any, Any] = {}
 
 
 # -- leaking ---------------------------------------------------------------------------------------
-
-
-class UnboundedCache(Base):
-    """A cache on a function of the env, which never forgets."""
-
-    LEAKS = True
-    HOLDER = "env.look_up"
-
-    def prepare(self) -> None:
-        each = max(16, self.a // self.length)
-
-        @functools.cache
-        def look_up(key: tuple[int, int]) -> bytes:
-            return bytes(each)
-
-        self.look_up = look_up
-
-    def on_step(self) -> None:
-        self.look_up((self.episode, self.t))
 
 
 class LogText(Base):
@@ -52,18 +30,6 @@ class LogText(Base):
 
     def on_reset(self) -> None:
         self.keep(self.kept + "x" * self.a)
-
-
-class VisitedStates(Base):
-    """A set of all observations that were ever seen, as bytes."""
-
-    LEAKS = True
-
-    def prepare(self) -> None:
-        self.keep(set())
-
-    def on_step(self) -> None:
-        self.kept.add(self.chance.bytes(max(32, self.a // self.length)))
 
 
 class LogHandlers(Base):
@@ -100,19 +66,6 @@ class Generators(Base):
         self.kept.append(going)
 
 
-class AlignedNative(Base):
-    """Blocks of posix_memalign at steps that are never freed."""
-
-    LEAKS = True
-    HOLDER = ""
-
-    def on_step(self) -> None:
-        block = ctypes.c_void_p()
-        size = max(64, self.a // self.length)
-        LIBC.posix_memalign(ctypes.byref(block), ctypes.c_size_t(64), ctypes.c_size_t(size))
-        ctypes.memset(block, 1, size)
-
-
 class OpenFiles(Base):
     """A log file a few episodes, which is never closed."""
 
@@ -121,25 +74,6 @@ class OpenFiles(Base):
 
     def on_reset(self) -> None:
         os.open(os.devnull, os.O_RDONLY)
-
-
-class Exceptions(Base):
-    """Exceptions that are kept, with all variables of their frames."""
-
-    LEAKS = True
-
-    def prepare(self) -> None:
-        self.keep([])
-
-    def fail(self) -> None:
-        data = np.ones(self.a, np.uint8)
-        raise ValueError(len(data))
-
-    def on_reset(self) -> None:
-        try:
-            self.fail()
-        except ValueError as error:
-            self.kept.append(error)
 
 
 class EpisodeRegistry(Base):

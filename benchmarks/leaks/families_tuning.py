@@ -169,6 +169,69 @@ class Closures(Base):
         self.kept.append(lambda: len(data))
 
 
+class UnboundedCache(Base):
+    """A cache on a function of the env, which never forgets."""
+
+    LEAKS = True
+    HOLDER = "env.look_up"
+
+    def prepare(self) -> None:
+        each = max(16, self.a // self.length)
+
+        @functools.cache
+        def look_up(key: tuple[int, int]) -> bytes:
+            return bytes(each)
+
+        self.look_up = look_up
+
+    def on_step(self) -> None:
+        self.look_up((self.episode, self.t))
+
+
+class VisitedStates(Base):
+    """A set of all observations that were ever seen, as bytes."""
+
+    LEAKS = True
+
+    def prepare(self) -> None:
+        self.keep(set())
+
+    def on_step(self) -> None:
+        self.kept.add(self.chance.bytes(max(32, self.a // self.length)))
+
+
+class AlignedNative(Base):
+    """Blocks of posix_memalign at steps that are never freed."""
+
+    LEAKS = True
+    HOLDER = ""
+
+    def on_step(self) -> None:
+        block = ctypes.c_void_p()
+        size = max(64, self.a // self.length)
+        LIBC.posix_memalign(ctypes.byref(block), ctypes.c_size_t(64), ctypes.c_size_t(size))
+        ctypes.memset(block, 1, size)
+
+
+class Exceptions(Base):
+    """Exceptions that are kept, with all variables of their frames."""
+
+    LEAKS = True
+
+    def prepare(self) -> None:
+        self.keep([])
+
+    def fail(self) -> None:
+        data = np.ones(self.a, np.uint8)
+        raise ValueError(len(data))
+
+    def on_reset(self) -> None:
+        try:
+            self.fail()
+        except ValueError as error:
+            self.kept.append(error)
+
+
 # -- not leaking -----------------------------------------------------------------------------------
 
 

@@ -44,7 +44,7 @@ def verdict_of(case: Case) -> dict[str, Any]:
     }
 
 
-def truth_of(case: Case, seconds: float = 2.0) -> dict[str, Any]:
+def truth_of(case: Case, seconds: float = 4.0) -> dict[str, Any]:
     """What the kernel counts for a frame and an episode in a run of its own, without memfit."""
     words = [sys.executable, "-m", "benchmarks.leaks.bare", case.family, str(case.seed)]
     words.append(str(seconds))

@@ -173,3 +173,24 @@ def test_what_malloc_gives_back_was_retained() -> None:
     readings = run(legs=2, held=lambda episode: 50_000 * min(episode, 90))
     assert judge(readings, trimmed=0).verdict is MemoryVerdict.STABLE
     assert judge(readings, trimmed=3 * MIB).verdict is MemoryVerdict.RETAINED
+
+
+@pytest.mark.parametrize(("times", "told"), [(1.5, 1.5), (2.4, 2.4)])
+def test_bytes_are_told_in_pages_where_enough_came(times: float, told: float) -> None:
+    each, little = 8000, 800
+    many = judge(run({"MALLOC": lambda e: each * e}, legs=6, held=lambda e: times * each * e))
+    assert many.bytes_per_episode == pytest.approx(told * each, rel=0.01)
+    assert many.low <= many.bytes_per_episode * 1.01 and many.high * 1.01 >= told * each
+    few = judge(run({"MALLOC": lambda e: little * e}, held=lambda e: times * little * e))
+    assert few.bytes_per_episode == pytest.approx(little, rel=0.01)
+
+
+def test_tables_that_double_are_part_of_a_pace_and_one_large_step_is_not() -> None:
+    def table(episode: int) -> int:
+        return 2000 * (1 << episode.bit_length())
+
+    grows = judge(run({"PYTHON": lambda e: 8000 * e + table(e)}))
+    # From 50 episodes to 400, entries take 8,000 each, and the table goes from 64 rows to 512.
+    assert grows.bytes_per_episode == pytest.approx(8000 + 2000 * 448 / 350, rel=0.01)
+    stepped = judge(run({"PYTHON": lambda e: 8000 * e + (20 * MIB if e > 70 else 0)}))
+    assert stepped.bytes_per_episode == pytest.approx(8000, rel=0.01)

@@ -153,6 +153,32 @@ def test_a_class_is_a_target_and_actions_may_be_recorded(tmp_path: Path) -> None
         memfit.profile(odd_envs.Plain, frames=10, envs=1, observe=False, policy="never")
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("garbage", "is no profile"),
+        ('{"kind": "explanation"}', "is no profile"),
+        ('{"kind": "profile"}', "was changed or cut"),
+        ('{"kind": "profile", "readings": [1], "observation": []}', "was changed or cut"),
+        (
+            '{"kind": "profile", "readings": [{"in_use": {}}], "observation": [{"bytes": 1}]}',
+            "was changed or cut",
+        ),
+    ],
+)
+def test_a_baseline_that_is_none_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "baseline.json"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=told):
+        memfit.profile(odd_envs.Plain, baseline=file)
+
+
+@pytest.mark.parametrize("wrong", [{"every": 0}, {"envs": 0}, {"frames": -1}, {"frames": 10**30}])
+def test_numbers_out_of_range_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match=f"--{next(iter(wrong))} is"):
+        memfit.profile(odd_envs.Plain, **wrong)  # type: ignore[arg-type]
+
+
 def test_every_system_has_an_environment() -> None:
     assert set(system_envs()) == {"drone", "fighter", "ninja", "trader"}
 
@@ -175,6 +201,8 @@ def test_costs_facts_baseline_and_exit_codes(
     gc.collect()
     again = [word.replace("Leaks", "Plain") for word in words]
     assert main([*again, "--baseline", "before.json", "--limit-per-env", "500MiB"]) == 0
-    changed = {row["name"]: row for row in json.loads(capsys.readouterr().out)["changed"]}
+    data = json.loads(capsys.readouterr().out)
+    changed = {row["name"]: row for row in data["changed"]}
+    assert "the baseline is a profile of" in data["notes"][-1]
     assert changed["bytes_per_frame"]["beyond_noise"]
     assert main([*again, "--baseline", "missing.json"]) == 2

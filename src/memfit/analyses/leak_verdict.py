@@ -31,7 +31,8 @@ _LATE = 0.45  # the later half's pace as a share of the earlier one's: else grow
 _SLOWER = 0.5  # a leg's pace as a share of that of the leg before: else growth is ending
 _EXPLAINED, _ARENA = 1.5, 2 * MIB  # mapped memory that Python's objects explain
 _MUCH, _MUCH_SHARE = MIB, 0.02  # growth of memory itself that is judged
-_PAGES = 8 * MIB  # growth of a leg that the kernel's pages tell as well as what is in use
+_PAGES = 2 * MIB  # growth of a leg from which pages tell what a byte in use takes
+_STEPS = 1 / 3  # of a pace, that what grows in steps may be off a line
 _MOST = 0.5  # of a growth: so much of it explains it
 
 
@@ -88,6 +89,16 @@ def growing(readings: Sequence[EnvReading]) -> tuple[Counted, ...]:
     if Counted.MAPPED in grown and _is_explained(leg, grown):
         grown.remove(Counted.MAPPED)
     return tuple(grown)
+
+
+def weighed(readings: Sequence[EnvReading]) -> bool:
+    """Whether the last leg grew by enough pages to say what a leak costs in the long run."""
+    return _weighed(Legs.of(readings))
+
+
+def _weighed(found: Legs) -> bool:
+    leg = found.legs[-1]
+    return leg[-1].held - leg[0].held >= _PAGES
 
 
 def judge(readings: Sequence[EnvReading], trimmed: int = 0) -> Judgement:
@@ -163,13 +174,11 @@ def bounded(judgement: Judgement, *, ends_at: int, what: str) -> Judgement:
 def _leaking(found: Legs, grown: Sequence[Counted], trimmed: int) -> Judgement:
     rows = tuple(_growing(found, what) for what in grown)
     amount = _held if _by_pages(found, grown) else _in_use
-    pace = _pace(found, amount)
+    pace = _pace(found, _held, last_only=True) if amount is _held else _long_run(found)
     first = found.warm
     episodes = found.last.episode - first.episode
     over = f"{episodes:,} episodes" if episodes else f"{found.last.frame - first.frame:,} frames"
     names = ", ".join(what.value for what in grown)
-    if amount is _in_use and found.last.held - found.legs[-1][0].held >= _PAGES:
-        pace = _pace(found, _held, last_only=True)
     return Judgement(
         verdict=MemoryVerdict.LEAKING,
         why=f"{names} grew in each of {len(found.legs)} legs, over {over}, the last of which "
@@ -201,10 +210,39 @@ def _by_pages(found: Legs, grown: Sequence[Counted]) -> bool:
     return mapped > _MOST * used
 
 
+def _long_run(found: Legs) -> _Pace:
+    """What goes on being in use, in pages of the kernel where enough of them came to tell.
+
+    From the end of the first leg to the last: tables that double come in steps, which a line
+    through the middle of it leaves out. Steps that are larger than that belong to no leak.
+    """
+    pace, first = _pace(found, _in_use), found.legs[0][-1]
+    if pace.per_frame <= 0:
+        return pace
+    frames = found.last.frame - first.frame
+    all_of_it = (_in_use(found.last) - _in_use(first)) / max(1, frames) / pace.per_frame
+    times = all_of_it if abs(all_of_it - 1) <= _STEPS else 1.0
+    leg = found.legs[-1]
+    pages, used = _slope(leg, _held), _slope(leg, _in_use)
+    if _weighed(found) and pages > 0 and used > 0:
+        times *= pages / used
+    return _Pace(
+        per_frame=times * pace.per_frame,
+        per_episode=times * pace.per_episode,
+        low=min(pace.low, pace.per_episode or pace.per_frame) * times,
+        high=max(pace.high, pace.per_episode or pace.per_frame) * times,
+    )
+
+
+def _slope(leg: Sequence[EnvReading], amount: Callable[[EnvReading], int]) -> float:
+    line = fit([(r.frame, amount(r)) for r in leg])
+    return line.bytes_per_unit if line else 0.0
+
+
 def _pace(found: Legs, amount: Callable[[EnvReading], int], *, last_only: bool = False) -> _Pace:
     """Bytes a frame and an episode by a line through the legs after the first, and its interval.
 
-    With `last_only`, through the last one: before, what malloc had free was used first.
+    With `last_only`, through the last one: before, what was free was used first.
     """
     later = found.legs[-1:] if last_only else found.legs[1:] or found.legs
     points = [later[0][0], *(r for leg in later for r in leg[1:])]

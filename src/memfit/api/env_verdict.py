@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from memfit.analyses.leak_verdict import growing, judge, suspected
+from memfit.analyses.leak_verdict import growing, judge, suspected, weighed
 from memfit.measure.profile.stepper import Stepper
 from memfit.model.profile import Counted, EnvReading, Judgement, ProfileStep
 from memfit.model.stepping_words import Command
@@ -19,7 +19,9 @@ _LEAST_EPISODES = 3  # to warm up
 _READING_SHARE, _READING_SECONDS = 0.02, 0.002
 # What grows is followed for at least so many times the frames and seconds, and at most so many.
 _LEAST_FACTOR, _LEAST_SECONDS, _MOST_FACTOR, _MOST_SECONDS, _MOST_LEGS_LONGER = 8, 1.0, 32, 6.0, 4
-_NUMBERS = {Counted.THREADS, Counted.PROCESSES, Counted.FILES}
+_WEIGHED_FACTOR = 128  # where something grows whose pages are too few to be told
+# Threads or files that may come, and processes: a machine has only so many.
+_MOST_THINGS = {Counted.THREADS: 128, Counted.FILES: 128, Counted.PROCESSES: 3}
 _WALK_SECONDS = 5.0
 
 Holders = dict[tuple[str, str], tuple[int, int]]
@@ -126,12 +128,15 @@ class Follower:
         seconds = last.seconds
         if leg < 2:
             return True
-        if _NUMBERS & set(growing(self.readings)):
-            return False  # these are counted, not weighed, and a machine has only so many
+        for what, most in _MOST_THINGS.items():
+            if last.counts.get(what, 0) - first.counts.get(what, 0) >= most:
+                return False  # these are counted, not weighed
         own = (last.frame - first.frame) / max(1, self.frames)
-        if own >= _MOST_FACTOR or 2 * seconds > max(_MOST_SECONDS, _MOST_LEGS_LONGER * self._leg_1):
+        light = bool(growing(self.readings)) and not weighed(self.readings)
+        longest = _WEIGHED_FACTOR if light else _MOST_FACTOR
+        if own >= longest or 2 * seconds > max(_MOST_SECONDS, _MOST_LEGS_LONGER * self._leg_1):
             return False
-        return own < _LEAST_FACTOR or seconds < _LEAST_SECONDS
+        return light or own < _LEAST_FACTOR or seconds < _LEAST_SECONDS
 
     @property
     def _leg_1(self) -> float:

@@ -29,6 +29,7 @@ from memfit.model.profile import WAITING
 from memfit.units import format_bytes
 
 _TIMEOUT = 300.0
+_MOST_FRAMES = 1_000_000_000
 _WARM_FRAMES = 50  # of envs whose cost is measured
 _CONFIRMED = 1.3  # of a holder's capacity: stepped so far to see that it is kept, where time is
 _MOST_SECONDS = 3.0
@@ -62,9 +63,12 @@ def profile(
     from memfit.sources.env_target import env_target
 
     started = time.monotonic()
-    for name, value in (("frames", frames), ("every", every or 1), ("envs", envs)):
+    asked_for = (("frames", frames), ("every", frames if every is None else every), ("envs", envs))
+    for name, value in asked_for:
         if value < 1:
             raise UsageError(f"--{name} is {value}: give 1 or more")
+        if value > _MOST_FRAMES:
+            raise UsageError(f"--{name} is {value}: give {_MOST_FRAMES:,} at the most")
     earlier = None
     if baseline is not None:
         from memfit.api.profile_baseline import load
@@ -107,6 +111,9 @@ def profile(
         from memfit.analyses.profile_changes import changes
 
         result = replace(result, changed=tuple(changes(earlier, result)))
+        if (other := earlier.get("target")) != said:
+            note = f"the baseline is a profile of {other}, and not of {said}"
+            result = replace(result, notes=(*result.notes, note))
     return result
 
 
@@ -250,7 +257,7 @@ class _Run:
         return found
 
     def sites(self, asked: Stepping, frames: int) -> Any:
-        """The lines that allocate what stays, in a run under tracemalloc."""
+        """The lines that allocate what stays, in a run that records allocations."""
         from memfit.model.stepping_words import Command
 
         with self._stepping(replace(asked, trace=True)) as stepper:

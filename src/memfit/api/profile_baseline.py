@@ -21,4 +21,17 @@ def load(file: Path) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict) or found.get("kind") != "profile":
         raise UsageError(f"--baseline {file} is no profile: save one with --save-baseline")
+    if not _is_whole(found):
+        raise UsageError(f"--baseline {file} was changed or cut: save it anew with --save-baseline")
     return found
+
+
+def _is_whole(found: dict[str, Any]) -> bool:
+    """Whether what is compared has the form in which it is saved."""
+    readings, parts = found.get("readings"), found.get("observation")
+    if not isinstance(readings, list) or not isinstance(parts, list) or not readings:
+        return False
+    if not all(isinstance(row, dict) for row in (*readings, *parts)):
+        return False
+    in_use = all(isinstance(reading.get("in_use"), dict) for reading in readings)
+    return in_use and all(isinstance(part.get("key"), str) for part in parts)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+_APART = 512 << 10  # bytes: two processes that do the same differ by as much
 WAITING = "waiting for it"  # the stage of a profile between two readings
 
 
@@ -227,6 +228,11 @@ class Profile:
     @property
     def verdict(self) -> MemoryVerdict:
         return self.judgement.verdict
+
+    def env_noise(self, *, workers: bool) -> int:
+        """What one more env could cost without being seen."""
+        most = max((cost.n_envs for cost in self.costs if cost.workers == workers), default=1)
+        return _APART // max(1, most - 1)
 
 
 @dataclass(frozen=True, kw_only=True)

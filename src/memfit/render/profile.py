@@ -47,7 +47,7 @@ def profile_blocks(profile: Profile) -> list[Block]:
         )
     if profile.sites:
         found += section(
-            "Lines that allocated what stayed (a second run, under tracemalloc)",
+            "Lines that allocated what stayed (a second run, which records allocations)",
             (names("line"), *numbers("bytes", "blocks")),
             ((_short(s.where), format_bytes(s.bytes), f"{s.count:,}") for s in profile.sites),
         )
@@ -102,6 +102,7 @@ def profile_json(profile: Profile) -> dict[str, Any]:
         "sites": to_json(profile.sites),
         "bytes_per_env": _whole(profile.bytes_per_env),
         "bytes_per_worker": _whole(profile.bytes_per_worker),
+        "bytes_per_env_noise": profile.env_noise(workers=False) if profile.costs else None,
         "costs": to_json(profile.costs),
         "observation": to_json(profile.stepped.observation),
         **picked(profile.stepped, "allocated_per_step", "copied_per_step", "shareable"),
@@ -158,9 +159,9 @@ def _costs(profile: Profile) -> list[Block]:
         ),
     )
     if profile.bytes_per_env is not None:
-        found.append(Text(f"{_bytes(profile.bytes_per_env)} for one more env in one process"))
+        found.append(Text(_one_more(profile, profile.bytes_per_env, workers=False)))
     if profile.bytes_per_worker is not None:
-        found.append(Text(f"{_bytes(profile.bytes_per_worker)} for one more in a worker process"))
+        found.append(Text(_one_more(profile, profile.bytes_per_worker, workers=True)))
     shareable = profile.stepped.shareable
     if shareable:
         found += section(
@@ -172,6 +173,17 @@ def _costs(profile: Profile) -> list[Block]:
             ),
         )
     return found
+
+
+def _one_more(profile: Profile, slope: float, *, workers: bool) -> str:
+    where = "in a worker process" if workers else "env in one process"
+    noise = profile.env_noise(workers=workers)
+    if slope >= noise:
+        return f"{_bytes(slope)} for one more {where}"
+    return (
+        f"one more {where} costs less than {format_bytes(noise)}, by which two "
+        "processes differ that do the same: more --envs tell it closer"
+    )
 
 
 def _observation(profile: Profile) -> list[Block]:
@@ -256,7 +268,7 @@ def _reading_json(reading: EnvReading) -> dict[str, Any]:
 
 
 def _whole(value: float | None) -> int | None:
-    return None if value is None else round(value)
+    return None if value is None else max(0, round(value))
 
 
 def _bytes(value: float) -> str:

@@ -54,10 +54,10 @@ class Child:
         for slot in self.slots:
             slot.reset()
 
-    def frame(self) -> None:
-        self.frames += 1
+    def step_to(self, soft: int, hard: int) -> None:
+        self.frames = hard
         for slot in self.slots:
-            if slot.step(0):
+            if slot.stepped(slot.env.step(0)):
                 slot.reset()
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from memfit.measure.children import sandbox
+from memfit.measure.children.private_files import remove
 from memfit.model.job import Answer, Job, Status, TargetKind
 
 MIB = 2**20
@@ -39,3 +42,23 @@ def test_a_script_that_ends_without_learning_says_how_and_what_it_took(tmp_path:
     assert "done" in ended.output
     assert 150 * MIB < ended.peak_bytes < 250 * MIB
     assert 0 < ended.outside_bytes < ended.peak_bytes
+
+
+def test_ctrl_c_while_a_scratch_folder_is_removed_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times: list[str] = []
+    folders: list[Path] = []
+
+    def interrupted(folder: str) -> None:
+        times.append(folder)
+        if len(times) == 1:
+            raise KeyboardInterrupt
+        remove(folder)
+
+    monkeypatch.setattr(sandbox, "remove", interrupted)
+    waiting = job(tmp_path, "import time\ntime.sleep(60)")
+    with pytest.raises(KeyboardInterrupt), sandbox.held(waiting) as child:
+        folders.append(child.scratch.parent)
+    assert len(times) == 2
+    assert not folders[0].exists()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +15,8 @@ from memfit.model.profile import Stepping
 from memfit.sources.env_target import GYM
 
 Policy = Callable[["Slot"], Any]
+# Packages whose environments Gymnasium knows only once they are imported.
+_REGISTERED_BY = {"ALE": "ale_py", "MiniGrid": "minigrid", "BabyAI": "minigrid"}
 
 
 class NoEnvironment(Exception):
@@ -45,7 +49,10 @@ class Slot:
 
     def reset(self, seed: int | None = None) -> None:
         """Begin an episode."""
-        found = self.env.reset(seed=seed) if seed is not None else self.env.reset()
+        self.begun(self.env.reset(seed=seed) if seed is not None else self.env.reset())
+
+    def begun(self, found: Any) -> None:
+        """Take what a reset returned."""
         if not isinstance(found, tuple) or len(found) != 2:
             raise WrongShape(
                 f"reset() of {self.name} returned {_told(found)}, and not an observation with a "
@@ -53,9 +60,8 @@ class Slot:
             )
         self.observation = found[0]
 
-    def step(self, action: Any) -> bool:
-        """One step; whether the episode has ended."""
-        found = self.env.step(action)
+    def stepped(self, found: Any) -> bool:
+        """Take what a step returned; whether the episode has ended."""
         if not isinstance(found, tuple) or len(found) != 5:
             raise WrongShape(
                 f"step() of {self.name} returned {_told(found)}, and not (observation, reward, "
@@ -87,8 +93,7 @@ class VectorSlot(Slot):
         super().__init__(env)
         self.agents = int(env.num_envs)
 
-    def step(self, action: Any) -> bool:
-        found = self.env.step(action)
+    def stepped(self, found: Any) -> bool:
         if not isinstance(found, tuple) or len(found) != 5:
             raise WrongShape(f"step() of {self.name} returned {_told(found)}, not five arrays")
         self.observation, _, terminated, truncated, _ = found
@@ -105,8 +110,8 @@ class Sb3Slot(VectorSlot):
             self.env.seed(seed)
         self.observation = self.env.reset()
 
-    def step(self, action: Any) -> bool:
-        self.observation, _, dones, _ = self.env.step(action)
+    def stepped(self, found: Any) -> bool:
+        self.observation, _, dones, _ = found
         ended = int(dones.sum())
         self.episodes += ended
         return ended > 0
@@ -123,8 +128,7 @@ class Sb3Slot(VectorSlot):
 class ParallelSlot(Slot):
     """A parallel environment of PettingZoo: dictionaries by agent."""
 
-    def step(self, action: Any) -> bool:
-        found = self.env.step(action)
+    def stepped(self, found: Any) -> bool:
         if not isinstance(found, tuple) or len(found) != 5:
             raise WrongShape(
                 f"step() of {self.name} returned {_told(found)}, not five dictionaries"
@@ -165,13 +169,7 @@ def _factory(stepping: Stepping) -> Callable[[], Any]:
     target = stepping.target
     sys.path.insert(0, str(Path.cwd()))
     if stepping.kind == GYM:
-        import gymnasium
-
-        try:
-            gymnasium.spec(target)
-        except gymnasium.error.Error as error:
-            raise NoEnvironment(f"Gymnasium knows no {target}: {error}") from None
-        return lambda: gymnasium.make(target, **stepping.options)
+        return partial(_registered(target), **stepping.options)
     module_name, _, name = target.partition(":")
     module = importlib.import_module(module_name)
     if not hasattr(module, name):
@@ -184,6 +182,24 @@ def _factory(stepping: Stepping) -> Callable[[], Any]:
             f"{target} is a {type(found).__name__}: name a class, or a function that makes one"
         )
     return partial(found, **stepping.options)
+
+
+def _registered(target: str) -> Callable[..., Any]:
+    """What makes an environment by its id; `package:id` and well-known ids import a package."""
+    import gymnasium
+
+    package, _, name = target.rpartition(":")
+    package = package or _REGISTERED_BY.get(re.split(r"[/-]", name)[0], "")
+    if package and importlib.util.find_spec(package) is not None:
+        importlib.import_module(package)
+    try:
+        gymnasium.spec(name)
+    except gymnasium.error.Error as error:
+        what = f"Gymnasium knows no {name}: {error}"
+        if package:
+            raise NoEnvironment(f"{what} Is {package} installed beside this Python?") from None
+        raise NoEnvironment(f"{what} If a package brings it, write package:{name}") from None
+    return partial(gymnasium.make, name)
 
 
 def _is_env(thing: Any) -> bool:

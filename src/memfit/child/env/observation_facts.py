@@ -35,7 +35,7 @@ def observed(child: EnvChild) -> Stepped:
     same: dict[str, int] = {}
     repeats: dict[str, list[float]] = {}
     for _ in range(_FRAMES):
-        child.frame()
+        child.step_to(child.frames + 1, child.frames + 1)
         for key, array in _flat(first.observation):
             if key in last:
                 same[key] = same.get(key, 0) + (last[key][1] == _address(array))
@@ -122,7 +122,7 @@ def _allocated(child: EnvChild) -> int:
         for _ in range(_FRAMES):
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
-            child.frame()
+            child.step_to(child.frames + 1, child.frames + 1)
             sizes.append(max(0, tracemalloc.get_traced_memory()[1] - before))
     finally:
         tracemalloc.stop()

@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -46,10 +47,6 @@ class EnvChild(Disposable):
     def run(self) -> Stepped:
         """Make the environments, step them as told, and say what they were."""
         self.confine()
-        if self.stepping.trace:
-            import tracemalloc
-
-            tracemalloc.start()
         self.policy = policy_of(self.stepping.policy)
         self.slots = make(self.stepping)
         self.name_roots()
@@ -68,9 +65,7 @@ class EnvChild(Disposable):
             episodes=self.episodes,
         )
         if self.traced is not None:
-            from memfit.child.env.allocating_lines import grown_since
-
-            return Stepped(**{**vars(found), "sites": grown_since(self.traced)})
+            return replace(found, sites=self.traced.sites())
         return found
 
     @property
@@ -114,9 +109,9 @@ class EnvChild(Disposable):
 
                     tell(self.scratch / TELL)
                 case Command.MARK:
-                    from memfit.child.env.allocating_lines import sums
+                    from memfit.child.env.allocating_lines import Recording
 
-                    self.traced = sums()
+                    self.traced = Recording(self.scratch)
                 case _:
                     return
 
@@ -138,31 +133,28 @@ class EnvChild(Disposable):
         os.write(ask, self.buffer)
 
     def step_to(self, soft: int, hard: int) -> int:
-        """Step up to a frame and on to an episode's end; whether there was one."""
+        """Step up to a frame and on to an episode's end; whether there was one.
+
+        The loop is one function, so that a traceback that the environment keeps holds one frame of
+        it, as of any other loop.
+        """
         begun = time.perf_counter_ns()
-        ended = 0
         while True:
-            ended = self.frame()
+            ended = 0
+            for number, slot in enumerate(self.slots):
+                over = slot.stepped(slot.env.step(self.policy(slot)))
+                if self.frames < _CHECKED:
+                    slot.check()
+                if over and slot.agents == 1:
+                    slot.begun(slot.env.reset())
+                if over and not number:
+                    ended = 1
+            self.frames += 1
+            if os.getpid() != self.own:  # a fork of the environment's own came back here
+                os._exit(0)
             if (self.frames >= soft and ended) or self.frames >= hard:
                 break
         self.nanoseconds += time.perf_counter_ns() - begun
-        return ended
-
-    def frame(self) -> int:
-        """One step of each environment; whether the first has come to the end of an episode."""
-        ended = 0
-        for number, slot in enumerate(self.slots):
-            over = slot.step(self.policy(slot))
-            if self.frames < _CHECKED:
-                slot.check()
-            if over:
-                if slot.agents == 1:
-                    slot.reset()
-                if not number:
-                    ended = 1
-        self.frames += 1
-        if os.getpid() != self.own:  # a fork of the environment's own came back here
-            os._exit(0)
         return ended
 
 

@@ -115,7 +115,7 @@ def held(
         ):
             yield child
     finally:
-        remove(str(folder))
+        _to_its_end(lambda: remove(str(folder)))
 
 
 @dataclass(kw_only=True)
@@ -215,7 +215,16 @@ def _started(
         finally:
             if process.poll() is None:
                 process.send_signal(warden.END)
-                process.wait()
+                _to_its_end(process.wait)
+
+
+def _to_its_end(action: Callable[[], object]) -> None:
+    """Do it, and once more where Ctrl-C came meanwhile: nothing is left behind by halves."""
+    try:
+        action()
+    except KeyboardInterrupt:
+        action()
+        raise
 
 
 def _first_words(status: BinaryIO) -> list[str]:
