@@ -22,4 +22,6 @@ def compute() -> None:
 for i in range(23):
     target = hold if i < 20 else compute
     threading.Thread(target=target, daemon=True).start()
+while len(kept) < 20:
+    time.sleep(0.01)
 ready()
