@@ -10,12 +10,13 @@ from benchmarks.leaks.__main__ import all_cases
 from benchmarks.leaks.bare import episodes
 from benchmarks.leaks.cases import REPORT, TUNING, families, make
 
-# These leave files, threads, or a collector that is off, in the process that plays them.
+# These leave files, threads, processes, or a collector that is off, in the process that plays them.
 NOT_HERE = (
     "CyclesNotCollected",
     "FinishedTasks",
     "OpenFiles",
     "PendingTasks",
+    "ReusedSegments",
     "SharedSegments",
     "Sockets",
     "Threads",
