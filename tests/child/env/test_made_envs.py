@@ -20,6 +20,7 @@ gymnasium.register("Ours/Env-v0", entry_point="gymnasium.envs.classic_control:Ca
 def test_an_id_may_say_which_package_registers_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("gymnasium")
     (tmp_path / "brings_ours.py").write_text(PACKAGE)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -37,6 +38,7 @@ def test_an_id_may_say_which_package_registers_it(
 def test_an_id_that_nobody_knows_is_said(
     monkeypatch: pytest.MonkeyPatch, target: str, told: str
 ) -> None:
+    pytest.importorskip("gymnasium")
     monkeypatch.setattr(sys, "path", [*sys.path])
     with pytest.raises(NoEnvironment, match=told):
         make(Stepping(target=target, kind=GYM))
