@@ -29,6 +29,7 @@ class Count:
     tellable: int = 0  # runs with such a moment
     verdicts: int = 0  # right, of all that was seen
     alarms: int = 0  # runs of which a leak was told at any moment, though there is none
+    early: int = 0  # runs of which a leak was told before it began
     crossings: int = 0
     held: int = 0  # crossings within the interval
     widths: list[float] = field(default_factory=list)  # of intervals, by the time that was ahead
@@ -46,8 +47,11 @@ def count(count: Count, run: Run, draw: Random) -> None:
         count.verdicts += whole.growth is not Growth.LEAKING
     else:
         count.verdicts += whole.growth in _right(run)
-    if run.truth != LEAK:
-        count.alarms += _alarmed(run)
+    if run.truth == LEAK:
+        began = next((r.seconds for r, g in zip(run.readings, run.grown, strict=True) if g), 0.0)
+        count.early += _alarmed(run, began)
+    else:
+        count.alarms += _alarmed(run, run.readings[-1].seconds)
     if run.truth != NEITHER:
         _count_growth(count, run, draw)
 
@@ -59,8 +63,9 @@ def _right(run: Run) -> tuple[Growth, ...]:
     return (Growth.FILLING,) if last and last[0].room else (Growth.STABLE,)
 
 
-def _alarmed(run: Run) -> bool:
-    end, at = run.readings[-1].seconds, 0.0
+def _alarmed(run: Run, end: float) -> bool:
+    """Whether a leak was told before this time."""
+    at = 0.0
     while (at := at + (_OFTEN if at < _BEGINNING else _SELDOM)) < end:
         if forecast(_until(run.readings, at), None).growth is Growth.LEAKING:
             return True

@@ -134,24 +134,91 @@ def leak_that_pauses(draw: Random) -> Run:
     return run.make("leak that pauses", LEAK)
 
 
-def caches_that_saturate(draw: Random) -> Run:
-    """Several caches, each of which comes to its size ever more slowly."""
+def checkpoints_kept(draw: Random) -> Run:
+    """The last few checkpoints are kept in memory: a step for each, until they are so many."""
     run = begun(draw)
-    caches = [
-        (log_uniform(draw, 5, 300) * MIB, log_uniform(draw, 3, 60))
-        for _ in range(draw.randint(1, 4))
-    ]
-    run.length = max(run.length, run.start + 10 * max(slow for _, slow in caches))
-    run.added.append(
-        lambda seconds: sum(
-            size * -math.expm1(-max(0.0, seconds - run.start) / slow) for size, slow in caches
-        )
+    each, most = log_uniform(draw, 5, 150) * MIB, draw.randint(2, 6)
+    every, first = log_uniform(draw, 10, 120), run.start + draw.uniform(5, 60)
+    run.length = max(run.length, first + (most + 4) * every)
+    run.added.append(Steps([(first + i * every, each) for i in range(most)]))
+    if draw.random() < 0.5:
+        run.added.append(breathing(draw, run.start))
+    return run.make("checkpoints kept", NEITHER)
+
+
+def long_evaluations(draw: Random) -> Run:
+    """Every few minutes a long evaluation, whose episodes are kept until it is over."""
+    run = begun(draw)
+    every, lasts = draw.uniform(60, 240), draw.uniform(8, 40)
+    height = log_uniform(draw, 10, 300) * MIB
+    run.length = max(run.length, run.start + 3 * every)
+
+    def evaluated(seconds: float) -> float:
+        since = (seconds - run.start) % every - (every - lasts)
+        return height * since / lasts if seconds > run.start and since > 0 else 0.0
+
+    run.added.append(evaluated)
+    return run.make("long evaluations", NEITHER)
+
+
+def arenas_that_settle(draw: Random) -> Run:
+    """Threads that meet in malloc get arenas of their own: some at first, then seldom one more."""
+    run = begun(draw)
+    each, at, marks = log_uniform(draw, 1, 40) * MIB, run.start, []
+    wait = log_uniform(draw, 0.5, 10)
+    for _ in range(draw.randint(4, 16)):
+        at += draw.expovariate(1 / wait)
+        wait *= draw.uniform(1.1, 2)
+        marks.append((at, each * draw.uniform(0.5, 1.5)))
+    run.added.append(Steps(marks))
+    run.added.append(breathing(draw, run.start, longest=20))
+    return run.make("arenas that settle", NEITHER)
+
+
+def leak_that_speeds_up(draw: Random) -> Run:
+    """Each step leaves as much, and steps come faster, when exploring ends: up to three times."""
+    run = begun(draw)
+    rate, start = log_uniform(draw, 0.1, 4) * MIB, run.start
+    run.length = start + min(2000, max(150, 500 * MIB / rate))
+    faster, ends = draw.uniform(1.2, 3), start + draw.uniform(0.2, 0.6) * (run.length - start)
+    run.leak = lambda seconds: (
+        rate * (max(0.0, min(seconds, ends) - start) + faster * max(0.0, seconds - ends))
     )
-    return run.make("caches that saturate", NEITHER)
+    run.added.append(breathing(draw, start, longest=15))
+    return run.make("leak that speeds up", LEAK)
+
+
+def leak_below_levels(draw: Random) -> Run:
+    """A leak below a curriculum: each level's world is larger than the one before, or smaller."""
+    run = begun(draw)
+    rate, start, at = log_uniform(draw, 0.1, 6) * MIB, run.start, run.start
+    run.length = start + min(2000, max(150, 500 * MIB / rate))
+    run.leak = lambda seconds: max(0.0, rate * (seconds - start))
+    marks, tall = [], log_uniform(draw, 5, 80) * MIB
+    while (at := at + draw.uniform(30, 200)) < run.length:
+        marks.append((at, tall * draw.uniform(-0.6, 1)))
+    run.added.append(Steps([(start, tall), *marks]))
+    return run.make("leak below levels", LEAK)
+
+
+def leak_beside_reclaimed_pages(draw: Random) -> Run:
+    """A leak on a full machine, which takes pages of files away now and then."""
+    run = begun(draw)
+    rate, start, at = log_uniform(draw, 0.2, 6) * MIB, run.start, run.start
+    run.length = start + min(2000, max(150, 500 * MIB / rate))
+    run.leak = lambda seconds: max(0.0, rate * (seconds - start))
+    pages, marks = log_uniform(draw, 5, 60) * MIB, []
+    run.added.append(lambda seconds: 2 * pages)
+    while (at := at + draw.expovariate(1 / 40)) < run.length:
+        share = draw.uniform(0.1, 1)
+        marks += [(at, -pages * share), (at + draw.uniform(1, 30), pages * share)]
+    run.added.append(Steps(marks))
+    return run.make("leak beside reclaimed pages", LEAK)
 
 
 KINDS = (
     *(leak_whose_pace_changes, leak_of_episodes, replay_beside_evaluations, late_collections),
-    *(workers_that_come_and_go, fragments, compiling),
-    *(leak_that_pauses, caches_that_saturate),
+    *(workers_that_come_and_go, fragments, compiling, leak_that_pauses),
+    *(checkpoints_kept, long_evaluations, arenas_that_settle),
+    *(leak_that_speeds_up, leak_below_levels, leak_beside_reclaimed_pages),
 )

@@ -205,8 +205,135 @@ def slow_imports(draw: Random) -> Run:
     return run.make("slow imports", NEITHER)
 
 
+def caches_that_saturate(draw: Random) -> Run:
+    """Several caches, each of which comes to its size ever more slowly."""
+    run = begun(draw)
+    caches = [
+        (log_uniform(draw, 5, 300) * MIB, log_uniform(draw, 3, 60))
+        for _ in range(draw.randint(1, 4))
+    ]
+    run.length = max(run.length, run.start + 10 * max(slow for _, slow in caches))
+    run.added.append(
+        lambda seconds: sum(
+            size * -math.expm1(-max(0.0, seconds - run.start) / slow) for size, slow in caches
+        )
+    )
+    return run.make("caches that saturate", NEITHER)
+
+
+def growth_that_slows(draw: Random) -> Run:
+    """Goes with the root or the logarithm of time: new states, names or shapes become rare."""
+    run = begun(draw)
+    run.length = max(run.length, run.start + 240)
+    lasts, size = run.length - run.start, log_uniform(draw, 10, 600) * MIB
+    soon, root = log_uniform(draw, 1, 40), draw.random() < 0.5
+
+    def grown(seconds: float) -> float:
+        since = max(0.0, seconds - run.start)
+        if root:
+            return size * math.sqrt(since / lasts)
+        return size * math.log1p(since / soon) / math.log1p(lasts / soon)
+
+    run.added.append(grown)
+    if draw.random() < 0.5:
+        run.added.append(breathing(draw, run.start))
+    return run.make("growth that slows", NEITHER)
+
+
+def leak_beside_long_updates(draw: Random) -> Run:
+    """A small process on a machine that others use: updates of many seconds, and a small leak."""
+    run = begun(draw)
+    rate = log_uniform(draw, 0.3, 4) * MIB
+    run.length = run.start + min(1500, max(120, 400 * MIB / rate))
+    run.leak = lambda seconds: max(0.0, rate * (seconds - run.start))
+    at, marks, height = run.start, [], draw.uniform(0.1, 0.3) * 200 * MIB
+    while at < run.length:
+        at += draw.uniform(5, 12)
+        lasts = draw.uniform(2, 6)
+        marks += [(at, height), (at + lasts, -height)]
+        at += lasts
+    run.added.append(Steps(marks))
+    return run.make("leak beside long updates", LEAK)
+
+
+def states_that_become_rare(draw: Random) -> Run:
+    """A table of the states that were met: new ones become rare; it doubles where it is full."""
+    run = begun(draw)
+    power, each = draw.uniform(0.3, 0.75), log_uniform(draw, 10, 500) * MIB
+    run.length = max(run.length, run.start + 200)
+    first = 2.0 ** -draw.randint(4, 10)
+
+    def held(seconds: float) -> float:
+        met: float = (max(0.0, seconds - run.start) / (run.length - run.start)) ** power
+        doubled: float = 2.0 ** math.ceil(math.log2(met / first)) * first if met > first else first
+        return each * (met + 0.25 * doubled)
+
+    run.added.append(held)
+    return run.make("states that become rare", NEITHER)
+
+
+def buffers_of_the_longest(draw: Random) -> Run:
+    """Buffers that are kept as large as the longest episode so far."""
+    run = begun(draw)
+    size, mean, at = log_uniform(draw, 5, 200) * MIB, log_uniform(draw, 1, 20), run.start
+    longest, marks = 0.0, []
+    while at < run.length:
+        at += mean * draw.uniform(0.5, 1.5)
+        length = draw.lognormvariate(0, 0.8)
+        if length > longest:
+            marks.append((at, size * (length - longest)))
+            longest = length
+    run.added.append(Steps(marks))
+    if draw.random() < 0.5:
+        run.added.append(breathing(draw, run.start))
+    return run.make("buffers of the longest", NEITHER)
+
+
+def caches_of_workers(draw: Random) -> Run:
+    """Each worker warms its own cache up; one begins some seconds after the other."""
+    run = begun(draw)
+    begins = [run.start + draw.uniform(0, 30) for _ in range(draw.randint(2, 8))]
+    each, slow = log_uniform(draw, 10, 120) * MIB, log_uniform(draw, 5, 50)
+    run.processes = lambda seconds: 1 + len(begins)
+    run.added.append(
+        lambda seconds: sum(each * -math.expm1(-max(0.0, seconds - b) / slow) for b in begins)
+    )
+    run.length = max(run.length, run.start + 30 + 10 * slow)
+    return run.make("caches of workers", NEITHER)
+
+
+def leak_beside_a_cache(draw: Random) -> Run:
+    """A leak, and a cache that warms up at the same time."""
+    run = begun(draw)
+    rate, start = log_uniform(draw, 0.1, 4) * MIB, run.start
+    run.length = start + min(2000, max(180, 400 * MIB / rate))
+    run.leak = lambda seconds: max(0.0, rate * (seconds - start))
+    size, slow = log_uniform(draw, 10, 200) * MIB, log_uniform(draw, 3, 60)
+    run.added.append(lambda seconds: size * -math.expm1(-max(0.0, seconds - start) / slow))
+    run.added.append(breathing(draw, start, longest=15))
+    return run.make("leak beside a cache", LEAK)
+
+
+def leak_of_a_run_that_slows(draw: Random) -> Run:
+    """Every step leaves as much, and steps come slower: to a half of the first pace, or more."""
+    run = begun(draw)
+    rate, start = log_uniform(draw, 0.1, 6) * MIB, run.start
+    least, slow = draw.uniform(0.5, 0.95), log_uniform(draw, 20, 400)
+    run.length = start + min(2000, max(180, 400 * MIB / rate))
+
+    def leaked(seconds: float) -> float:
+        since = max(0.0, seconds - start)
+        return rate * (least * since + (1 - least) * slow * -math.expm1(-since / slow))
+
+    run.leak = leaked
+    return run.make("leak of a run that slows", LEAK)
+
+
 KINDS = (
     *(leak, leak_in_steps, leak_that_begins_late, leak_below_updates, leak_below_rollouts),
     *(leak_with_spikes, filling, plateau, updates, rollouts, rare_spikes, long_start),
     *(first_uses, warming_up, leak_after_first_updates, leak_with_stalls, slow_imports),
+    *(caches_that_saturate, growth_that_slows, leak_beside_long_updates),
+    *(states_that_become_rare, buffers_of_the_longest, caches_of_workers),
+    *(leak_beside_a_cache, leak_of_a_run_that_slows),
 )

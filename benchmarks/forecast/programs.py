@@ -6,11 +6,14 @@ Each writes what its leak, or the buffer that it fills, has added so far, with t
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -164,16 +167,64 @@ def file_being_read(log: Log) -> None:
             data[4 * MIB * (i % 100) : 4 * MIB * (i % 100 + 1)].sum()
 
 
-PROGRAMS: dict[str, tuple[str, Callable[[Log], None]]] = {
-    "objects kept beside busy threads": ("leak", objects_with_busy_threads),
-    "one worker of four keeps": ("leak", one_worker_of_four),
-    "rollout that never ends": ("leak", rollout_that_never_ends),
-    "replay being filled": ("filling", replay_being_filled),
-    "rollouts and updates": ("neither", rollouts_and_updates),
-    "environment of four seconds": ("neither", short_env),
-    "workers one by one": ("neither", workers_one_by_one),
-    "file being read": ("neither", file_being_read),
+class _TimeUp(Exception):
+    """The trader has had its time."""
+
+
+def trader_never_done(log: Log) -> None:
+    """The reference trader as described, 12 threads, in an env that never says done."""
+    from memfit.systems.trader.described import Described
+    from memfit.systems.trader.market import market_for
+    from memfit.systems.trader.settings import DESCRIBED, Settings
+
+    settings = Settings(**{**DESCRIBED, "workers": 0, "width": 256}, never_done=True)
+    begin, first = time.monotonic(), 0
+
+    def step() -> None:
+        nonlocal first
+        first = first or _own_bytes()
+        log.tell(max(0, _own_bytes() - first))
+        if time.monotonic() - begin > SECONDS:
+            raise _TimeUp
+
+    training = Described(settings, market_for(settings), step=step)
+    try:
+        with suppress(_TimeUp):
+            for _ in training.train():
+                pass
+    finally:
+        training.close()
+
+
+def _own_bytes() -> int:
+    """Resident bytes of this process that are no file's."""
+    resident, shared = Path("/proc/self/statm").read_text().split()[1:3]
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program, what it truly is, and what `memfit run` is told beside."""
+
+    truth: str
+    run: Callable[[Log], None]
+    options: tuple[str, ...] = ()
+
+
+PROGRAMS = {
+    "objects kept beside busy threads": Program("leak", objects_with_busy_threads),
+    "objects kept, killed at its limit": Program(
+        "leak", objects_with_busy_threads, ("--limit", "300MiB", "--grace", "1s")
+    ),
+    "one worker of four keeps": Program("leak", one_worker_of_four),
+    "rollout that never ends": Program("leak", rollout_that_never_ends),
+    "trader that never says done": Program("leak", trader_never_done),
+    "replay being filled": Program("filling", replay_being_filled),
+    "rollouts and updates": Program("neither", rollouts_and_updates),
+    "environment of four seconds": Program("neither", short_env),
+    "workers one by one": Program("neither", workers_one_by_one),
+    "file being read": Program("neither", file_being_read),
 }
 
 if __name__ == "__main__":
-    PROGRAMS[sys.argv[1]][1](Log(sys.argv[2]))
+    PROGRAMS[sys.argv[1]].run(Log(sys.argv[2]))

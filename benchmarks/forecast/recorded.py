@@ -24,8 +24,11 @@ def record(name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         database, log = Path(folder) / "run.db", Path(folder) / "log"
         program = [sys.executable, "-m", "benchmarks.forecast.programs", name, str(log)]
-        command = [sys.executable, "-m", "memfit", "run", "-q", "-o", str(database), "--"]
-        subprocess.run([*command, *program], check=True, timeout=600)
+        command = [sys.executable, "-m", "memfit", "run", "-q", "-o", str(database)]
+        options = PROGRAMS[name].options
+        done = subprocess.run([*command, *options, "--", *program], check=False, timeout=600)
+        if done.returncode and not options:
+            raise SystemExit(f"{name} ended with exit code {done.returncode}")
         trace = load(database)
         told = [line.split() for line in log.read_text().splitlines()]
     grown = [(round(float(at) - trace.started, 3), int(amount)) for at, amount in told]
@@ -48,7 +51,7 @@ def recorded(name: str) -> Run:
     amounts = [0, *(amount for _, amount in kept["grown"])]
     return Run(
         kind=name,
-        truth=PROGRAMS[name][0],
+        truth=PROGRAMS[name].truth,
         readings=readings,
         grown=[amounts[bisect_right(times, r.seconds)] for r in readings],
         members=tuple(

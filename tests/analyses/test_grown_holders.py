@@ -28,18 +28,20 @@ def judged(*rows: tuple[Counted, float]) -> Judgement:
 
 
 def test_what_nobody_in_python_holds_is_native() -> None:
-    assert kind_of(judged((Counted.MALLOC, 1000.0)), [], 100) is GrowthKind.NATIVE
+    assert kind_of(judged((Counted.MALLOC, 1000.0)), []) is GrowthKind.NATIVE
     holders = grown({}, {("env.a[*]", "arrays"): (100_000, 9)}, 100)
-    assert kind_of(judged((Counted.MALLOC, 1000.0)), holders, 100) is GrowthKind.ARRAYS
+    assert kind_of(judged((Counted.MALLOC, 1000.0)), holders) is GrowthKind.ARRAYS
     holders = grown({}, {("env.a", "python"): (100_000, 9)}, 100)
-    assert kind_of(judged((Counted.PYTHON, 1000.0)), holders, 100) is GrowthKind.PYTHON
+    assert kind_of(judged((Counted.PYTHON, 1000.0)), holders) is GrowthKind.PYTHON
 
 
 def test_threads_and_files_are_told_before_their_bytes() -> None:
     rows = judged((Counted.PYTHON, 10.0), (Counted.MAPPED, 1e6), (Counted.THREADS, 0.1))
-    assert kind_of(rows, [], 100) is GrowthKind.THREADS
-    assert kind_of(judged((Counted.MAPPED, 4096.0)), [], 100) is GrowthKind.MAPPED
-    assert kind_of(judged(), [], 100) is None
+    assert kind_of(rows, []) is GrowthKind.THREADS
+    assert kind_of(judged((Counted.MAPPED, 4096.0)), []) is GrowthKind.MAPPED
+    rows = judged((Counted.FILES, 1.0), (Counted.SHARED, 4096.0))
+    assert kind_of(rows, []) is GrowthKind.SHARED
+    assert kind_of(judged(), []) is None
 
 
 def test_a_bound_is_told_where_there_is_one() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ def run(
     legs: int = LEGS,
     held: Curve | None = None,
     rooms: Callable[[int], Mapping[int, tuple[int, int]]] = lambda episode: {},
+    pools: Curve = lambda episode: 0,
 ) -> list[EnvReading]:
     """Readings at the ends of the parts of legs, each count by a curve over episodes."""
 
@@ -40,11 +42,13 @@ def run(
             episode=episode if episodes else 0,
             seconds=episode / 1000,
             held=20 * MIB + round(held(episode) if held else used),
+            apart=round(held(episode) - used) if held else 0,
             whole=30 * MIB,
             counts=counts,
             collected=True,
             leg=leg,
             rooms=rooms(episode),
+            pools=round(pools(episode)),
         )
 
     found = [at(FIRST // 4, 0), at(FIRST, 1)]
@@ -119,10 +123,36 @@ def test_mapped_memory_that_python_has_for_its_objects_is_not_named_twice() -> N
             {
                 "PYTHON": lambda episode: 50_000 * episode,
                 "MAPPED": lambda episode: -(-50_000 * episode // MIB) * MIB,
-            }
+            },
+            pools=lambda episode: 50_000 * episode,
         )
     )
     assert [row.what for row in judged.growing] == [Counted.PYTHON]
+
+
+def test_a_little_mapped_memory_beside_pythons_arenas_is_seen() -> None:
+    judged = judge(
+        run(
+            {
+                "PYTHON": lambda episode: 40_000 * episode,
+                "MAPPED": lambda episode: -(-50_000 * episode // MIB) * MIB + 8192 * episode,
+            },
+            pools=lambda episode: 50_000 * episode,
+        )
+    )
+    assert [row.what for row in judged.growing] == [Counted.PYTHON, Counted.MAPPED]
+
+
+def test_shared_memory_is_no_arena_of_pythons_and_told_by_its_pages() -> None:
+    curves: dict[str, Curve] = {
+        "PYTHON": lambda episode: 700 * episode,
+        "SHARED": lambda episode: 4096 * episode,
+        "FILES": lambda episode: episode,
+    }
+    judged = judge(run(curves, held=lambda episode: 4800 * episode, legs=2))
+    assert judged.verdict is MemoryVerdict.LEAKING
+    assert judged.bytes_per_episode == pytest.approx(4800, rel=0.01)
+    assert Counted.SHARED in [row.what for row in judged.growing]
 
 
 def test_mapped_memory_leaks_by_the_kernels_pages() -> None:
@@ -185,12 +215,35 @@ def test_bytes_are_told_in_pages_where_enough_came(times: float, told: float) ->
     assert few.bytes_per_episode == pytest.approx(little, rel=0.01)
 
 
-def test_tables_that_double_are_part_of_a_pace_and_one_large_step_is_not() -> None:
-    def table(episode: int) -> int:
-        return 2000 * (1 << episode.bit_length())
+@pytest.mark.parametrize("stage", [1.0, 1.25, 1.5, 1.75])
+def test_tables_that_double_count_by_their_mean_wherever_the_last_leg_ends(stage: float) -> None:
+    def table(episode: int) -> float:
+        return 2000 / stage * (1 << int(stage * episode).bit_length())
 
-    grows = judge(run({"PYTHON": lambda e: 8000 * e + table(e)}))
-    # From 50 episodes to 400, entries take 8,000 each, and the table goes from 64 rows to 512.
-    assert grows.bytes_per_episode == pytest.approx(8000 + 2000 * 448 / 350, rel=0.01)
+    grows = judge(run({"PYTHON": lambda e: 8000 * e + table(e)}, legs=7))
+    # A table has between 1 and 2 rows for an entry; over a doubling, 1 / ln 2 of them. Where it
+    # doubles is known to a reading, four of which are in a leg.
+    assert grows.bytes_per_episode == pytest.approx(8000 + 2000 / math.log(2), rel=0.03)
+
+
+def test_one_large_step_is_no_part_of_a_pace() -> None:
     stepped = judge(run({"PYTHON": lambda e: 8000 * e + (20 * MIB if e > 70 else 0)}))
     assert stepped.bytes_per_episode == pytest.approx(8000, rel=0.01)
+
+
+@pytest.mark.parametrize("season", [40, 120, 150])
+def test_a_wave_that_only_comes_back_to_where_it_was_is_no_leak(season: int) -> None:
+    """Readings that rise within the last leg alone, since their distance is near the wave's."""
+    heights = (0.2, 1.0, 0.0, 0.9, 0.1, 0.6, 0.05, 0.3, 0.6, 1.01)
+    found = [
+        replace(
+            one, counts={**one.counts, Counted.PYTHON: 10 * MIB + round(season * 4096 * height)}
+        )
+        for one, height in zip(run(legs=3), heights, strict=True)
+    ]
+    assert judge(found).verdict is MemoryVerdict.STABLE
+
+
+def test_a_leak_beside_a_wave_is_seen_once_it_is_higher() -> None:
+    judged = judge(run({"PYTHON": lambda e: 3000 * e + 40_000 * (e % 3)}, legs=6))
+    assert judged.verdict is MemoryVerdict.LEAKING

@@ -7,7 +7,14 @@ from dataclasses import replace
 import pytest
 
 from memfit.analyses.upper_bound import REHEARSED as SEEN
-from memfit.analyses.upper_bound import SURVEYED, Margin, doubt_bytes, in_doubt, upper_bytes
+from memfit.analyses.upper_bound import (
+    SURVEYED,
+    TRIED,
+    Margin,
+    doubt_bytes,
+    in_doubt,
+    upper_bytes,
+)
 from memfit.model import EvidenceKind, Kind, Ledger, Readings, Rehearsed, const
 from memfit.model.trial import TrialEnd, TrialReading
 from memfit.units import MIB
@@ -35,7 +42,7 @@ def bound(ledger: Ledger, readings: Readings, **weights: int) -> int:
 
 def test_the_less_is_known_of_a_row_the_more_it_may_grow() -> None:
     worst_last = ("derived", "measured", "probed", "assumed")
-    for margin in (SURVEYED, SEEN):
+    for margin in (SURVEYED, SEEN, TRIED):
         weights = [margin.thousandths[kind] for kind in worst_last]
         assert weights == sorted(weights)
 
@@ -131,3 +138,11 @@ def test_a_large_run_is_not_rehearsed_for_what_malloc_keeps() -> None:
 def test_a_calibrated_factor_scales_all_but_the_floor() -> None:
     margin = Margin(floor=7, thousandths={"slack": 500}, factor=1.5)
     assert margin.of({"slack": 100}) == 7 + 75
+
+
+def test_a_trial_allows_more_than_a_rehearsal() -> None:
+    trial = TrialReading(updates=4, cycles=2, env_steps=8, seconds=1.0, ended=TrialEnd.SEEN)
+    tried = replace(READINGS, trial=trial)
+    rehearsed = replace(READINGS, rehearsed=REHEARSED.rehearsed)
+    ledger = one(EvidenceKind.MEASURED, 1000 * MIB)
+    assert upper_bytes(ledger, tried) > upper_bytes(ledger, rehearsed)

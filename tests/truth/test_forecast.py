@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from memfit.api.compare import outlook
+from memfit.errors import UsageError
 from memfit.measure.record.recording_reader import load
 from memfit.model import EventKind, Growth, Trace
-from memfit.units import MIB
+from memfit.units import MIB, format_bytes
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(180)]
 
@@ -49,6 +51,14 @@ if __name__ == "__main__":
     for each in workers:
         each.join()
 """
+# Grows by 40 MiB a second.
+FAST = """
+import time
+kept = []
+while True:
+    kept.append(bytearray(b"1") * (4 << 20))
+    time.sleep(0.1)
+"""
 # An environment that is made, stepped and closed, in four seconds.
 CLEAN = """
 import time
@@ -82,7 +92,52 @@ def test_a_busy_run_that_leaks_objects_is_warned_of_until_it_is_killed(tmp_path:
         low, high = map(int, re.findall(r"\((\d+) s to (\d+) s", warning.text)[0])
         assert warning.seconds + low - 2 <= killed.seconds <= warning.seconds + high + 2
     assert outlook(trace).growth is Growth.LEAKING
+    found = outlook(trace)
     assert re.search(r"^verdict: over its limit .*leaking", said, re.MULTILINE)
+    told = f"leaking by {format_bytes(round(found.bytes_per_second))}/s since {found.since:.0f} s"
+    for command in ("watch", "explain"):
+        done = subprocess.run(
+            [sys.executable, "-m", "memfit", command, str(tmp_path / "busy.db")],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert told in " ".join(done.stdout.split()) and told in " ".join(said.split())
+        assert "ended by memfit, over the limit" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_watched_run_ends_with_what_it_said_itself(tmp_path: Path) -> None:
+    """By PID, the end of a run that its limit ended is told as in its recording."""
+    place = tmp_path / "fast.db"
+    command = [sys.executable, "-m", "memfit", "run", "-q", "-o", str(place), "--limit", "500MiB"]
+    run = subprocess.Popen([*command, "--", sys.executable, "-c", FAST])
+    try:
+        while not (place.exists() and (trace := _begun(place))):
+            time.sleep(0.1)
+        seen = subprocess.run(
+            [sys.executable, "-m", "memfit", "watch", str(trace.pid), "--every", "200ms"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
+    finally:
+        run.terminate()
+        run.wait(60)
+    last = " ".join(seen.stdout.split())
+    assert "ended by memfit, over the limit" in last
+    assert "limit 500 MiB (--limit); ended after" in last
+
+
+def _begun(place: Path) -> Trace | None:
+    """A recording that has a first reading."""
+    try:
+        trace = load(place)
+    except UsageError:  # it is just being made
+        return None
+    return trace if trace.readings else None
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from memfit.analyses.filling import filled_between
 from memfit.analyses.growth import (
     Window,
     cut,
+    goes_on,
     grows,
     latest,
     may_grow,
@@ -20,6 +21,7 @@ from memfit.analyses.growth import (
     windows,
 )
 from memfit.analyses.limit_time import limit_time
+from memfit.analyses.slowing import has_slowed, slowing, slows
 from memfit.model import Forecast, Growth, Member, Reading
 from memfit.units import MIB
 
@@ -42,12 +44,10 @@ def forecast(
     if len(readings) < 2:
         return _UNKNOWN
     seen = thinned(readings)
-    own = seen
-    if seen[-1].filling:
-        beside = zip(seen, filled_between(seen), strict=True)
-        own = [replace(r, bytes=max(0, round(r.bytes - filled))) for r, filled in beside]
-    judged, peak = windows(own), max(r.bytes for r in seen)
-    leaking = [window for window, before in judged if grows(window, before, peak)]
+    own, peak = _beside_filled(seen), max(r.bytes for r in seen)
+    judged = windows(own)
+    whole = latest(own, judged[0][0].begin) if judged else None
+    leaking = _leaking(own, judged, peak)
     if leaking:
         window = _at_one_pace(leaking)
         found = Forecast(
@@ -60,9 +60,30 @@ def forecast(
         return _with_limit(found, seen, limit)
     if filled := _filling(seen, own, peak):
         return _with_limit(filled, seen, limit)
+    if whole is not None and _slows(own, judged[0][0]) and goes_on(whole, peak):
+        return slowing(whole, limit, seen[-1])
     if not judged or may_grow(judged[0][0], peak):
         return _UNKNOWN
     return Forecast(growth=Growth.STABLE, bytes_per_second=0.0)
+
+
+def _beside_filled(seen: Sequence[Reading]) -> Sequence[Reading]:
+    """The readings without what was filled of blocks that were reserved before."""
+    if not seen[-1].filling:
+        return seen
+    beside = zip(seen, filled_between(seen), strict=True)
+    return [replace(r, bytes=max(0, round(r.bytes - filled))) for r, filled in beside]
+
+
+def _leaking(
+    own: Sequence[Reading], judged: Sequence[tuple[Window, float]], peak: int
+) -> list[Window]:
+    """The windows in which it grows for good, and does not slow down."""
+    if not judged:
+        return []
+    whole = latest(own, judged[0][0].begin)
+    found = [window for window, before in judged if grows(window, before, peak)]
+    return [w for w in found if not (_slows(own, w) or has_slowed(w, whole))]
 
 
 def verdict(
@@ -99,6 +120,11 @@ def _without_leaving(readings: Sequence[Reading]) -> Sequence[Reading]:
     last = next(i for i in reversed(range(len(readings))) if readings[i].bytes >= _LEAVING * usual)
     short = readings[-1].seconds - readings[last].seconds <= _LEAVING_SECONDS
     return readings[: last + 1] if short else readings
+
+
+def _slows(readings: Sequence[Reading], window: Window) -> bool:
+    """Whether it does in long stretches, below most updates, or in short ones."""
+    return slows(window) or slows(latest(readings, window.begin))
 
 
 def _at_one_pace(leaking: Sequence[Window]) -> Window:

@@ -48,7 +48,14 @@ def grown(before: Holders, after: Holders, frames: int) -> list[GrownHolder]:
     return [holder for holder in found if holder.bytes >= least][:_MOST]
 
 
-def kind_of(judgement: Judgement, holders: Sequence[GrownHolder], frames: int) -> GrowthKind | None:
+def unnamed(judgement: Judgement, holders: Sequence[GrownHolder]) -> bool:
+    """Whether most of what Python and malloc have given out is with none of these holders."""
+    paces = {row.what: row.per_frame for row in judgement.growing}
+    grown_by = paces.get(Counted.PYTHON, 0.0) + paces.get(Counted.MALLOC, 0.0)
+    return sum(holder.per_frame for holder in holders) < _NAMED * grown_by
+
+
+def kind_of(judgement: Judgement, holders: Sequence[GrownHolder]) -> GrowthKind | None:
     """What grows, as people say it: what was counted, and whether somebody in Python holds it."""
     if not judgement.growing:
         return None
@@ -56,6 +63,7 @@ def kind_of(judgement: Judgement, holders: Sequence[GrownHolder], frames: int) -
     for what, kind in (
         (Counted.THREADS, GrowthKind.THREADS),
         (Counted.PROCESSES, GrowthKind.PROCESSES),
+        (Counted.SHARED, GrowthKind.SHARED),  # each segment has a file descriptor too
         (Counted.FILES, GrowthKind.FILES),
     ):
         if what in names:
@@ -66,8 +74,8 @@ def kind_of(judgement: Judgement, holders: Sequence[GrownHolder], frames: int) -
         return GrowthKind.MAPPED
     paces = {row.what: row.per_frame for row in judgement.growing}
     python, malloc = paces.get(Counted.PYTHON, 0.0), paces.get(Counted.MALLOC, 0.0)
-    named = sum(holder.bytes for holder in holders) / max(1, frames)
-    arrays = sum(holder.bytes for holder in holders if holder.what == "arrays") / max(1, frames)
+    named = sum(holder.per_frame for holder in holders)
+    arrays = sum(holder.per_frame for holder in holders if holder.what == "arrays")
     if malloc > python and named < _NAMED * malloc:
         return GrowthKind.NATIVE
     return GrowthKind.ARRAYS if arrays > 0.5 * named else GrowthKind.PYTHON

@@ -66,8 +66,8 @@ class Window:
     @property
     def first_half(self) -> float:
         """Growth up to the middle."""
-        half = len(self.lows) // 2
-        return fmean(self.lows[half - 1 : half + 1]) - self.lows[0]
+        count = len(self.lows)
+        return fmean(self.lows[(count - 1) // 2 : count // 2 + 1]) - self.lows[0]
 
     @property
     def second_half(self) -> float:
@@ -166,17 +166,17 @@ def latest(readings: Sequence[Reading], since: float) -> Window:
 
 
 def cut(readings: Sequence[Reading], begin: float, end: float, count: int) -> Window:
-    """Equal stretches of time; one without a reading is as the one before it."""
+    """Equal stretches of time; one without a reading is as the one before it, or the first."""
     lows: list[float] = []
     highs: list[float] = []
-    at = 0
+    at, first = 0, [float(readings[0].bytes)]
     for i in range(1, count + 1):
         last = i == count
         after = begin + i * (end - begin) / count
         upto = len(readings) if last else bisect_left(readings, after, at, key=_seconds)
         part = sorted(r.bytes for r in readings[at:upto])
-        lows.append(part[int(_LOW * len(part))] if part else (lows or [0.0])[-1])
-        highs.append(part[-1] if part else (highs or [0.0])[-1])
+        lows.append(part[int(_LOW * len(part))] if part else (lows or first)[-1])
+        highs.append(part[-1] if part else (highs or first)[-1])
         at = upto
     return Window(begin=begin, end=end, lows=tuple(lows), highs=tuple(highs))
 
@@ -206,7 +206,11 @@ def grows(window: Window, before: float, peak: int) -> bool:
 
 def may_grow(window: Window, peak: int) -> bool:
     """Whether it may turn out to grow for good: it has grown, and is as high as never."""
-    lows, grown = window.lows, window.grown
-    late = lows[-1] - lows[-3]
-    enough = grown >= max(_LEAST_BYTES, _LEAST_SHARE * peak)
-    return enough and lows[-1] >= max(lows) and late >= _LATE * grown
+    return window.lows[-1] >= max(window.lows) and goes_on(window, peak)
+
+
+def goes_on(window: Window, peak: int) -> bool:
+    """Whether enough of it grew, and some of that lately."""
+    enough = window.grown >= max(_LEAST_BYTES, _LEAST_SHARE * peak)
+    quarter = len(window.lows) // 4
+    return enough and window.lows[-1] - window.lows[-1 - quarter] >= _LATE * window.grown

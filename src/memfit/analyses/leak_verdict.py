@@ -9,16 +9,21 @@ not, address space that was reserved before is being filled, or malloc keeps wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from memfit.analyses.line import fit
+from memfit.analyses import leak_pace
+from memfit.analyses.leak_pace import Legs, Pace, in_use
 from memfit.model.profile import Counted, EnvReading, Growing, Judgement, MemoryVerdict
 from memfit.units import KIB, MIB, format_bytes
 
-_BYTES = (Counted.PYTHON, Counted.MALLOC, Counted.MAPPED, Counted.OTHERS)
+_BYTES = (Counted.PYTHON, Counted.MALLOC, Counted.MAPPED, Counted.SHARED, Counted.OTHERS)
+# Whose bytes are those of the kernel's pages: what is mapped need not be touched.
+_BY_PAGES = {
+    *(Counted.MAPPED, Counted.SHARED, Counted.OTHERS),
+    *(Counted.THREADS, Counted.PROCESSES),
+}
 _NUMBERS = (Counted.FILES, Counted.THREADS, Counted.PROCESSES)
 # What an episode, or a frame where none ends, must add at least, and a leg in all.
 _AN_EPISODE, _A_FRAME, _A_LEG = 128.0, 8.0, 4 * KIB
@@ -29,44 +34,12 @@ _PARTS = 0.7  # of a leg's parts must grow
 _OF_MEDIAN = 0.2  # of the usual part's pace: such a part grows
 _LATE = 0.45  # the later half's pace as a share of the earlier one's: else growth is ending
 _SLOWER = 0.5  # a leg's pace as a share of that of the leg before: else growth is ending
-_EXPLAINED, _ARENA = 1.5, 2 * MIB  # mapped memory that Python's objects explain
+# A leg's growth must to so much of it lie above all but the highest readings of earlier legs.
+_NEW, _HIGH = 0.5, 0.8
+# Python maps an arena for 63 or 64 of its pools, of which one may have come that is not used yet.
+_EXPLAINED, _ARENA = 64 / 63, MIB + 64 * KIB
 _MUCH, _MUCH_SHARE = MIB, 0.02  # growth of memory itself that is judged
-_PAGES = 2 * MIB  # growth of a leg from which pages tell what a byte in use takes
-_STEPS = 1 / 3  # of a pace, that what grows in steps may be off a line
 _MOST = 0.5  # of a growth: so much of it explains it
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Pace:
-    """Growth by the frame and by the episode, and an interval around the latter."""
-
-    per_frame: float = 0.0
-    per_episode: float = 0.0
-    low: float = 0.0
-    high: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Legs:
-    """Full readings after garbage was collected, by leg, each with the end of the leg before."""
-
-    warm: EnvReading
-    legs: tuple[tuple[EnvReading, ...], ...]
-
-    @classmethod
-    def of(cls, readings: Sequence[EnvReading]) -> Legs:
-        full = [r for r in readings if r.full and r.collected]
-        warm, legs = full[0], []
-        last = warm
-        for number in sorted({r.leg for r in full if r.leg > 0}):
-            own = [r for r in full if r.leg == number]
-            legs.append((last, *own))
-            last = own[-1]
-        return cls(warm=warm, legs=tuple(legs))
-
-    @property
-    def last(self) -> EnvReading:
-        return self.legs[-1][-1]
 
 
 def suspected(readings: Sequence[EnvReading]) -> bool:
@@ -92,13 +65,8 @@ def growing(readings: Sequence[EnvReading]) -> tuple[Counted, ...]:
 
 
 def weighed(readings: Sequence[EnvReading]) -> bool:
-    """Whether the last leg grew by enough pages to say what a leak costs in the long run."""
-    return _weighed(Legs.of(readings))
-
-
-def _weighed(found: Legs) -> bool:
-    leg = found.legs[-1]
-    return leg[-1].held - leg[0].held >= _PAGES
+    """Whether it grew by enough pages to say what a leak costs in the long run."""
+    return leak_pace.weighed(Legs.of(readings))
 
 
 def judge(readings: Sequence[EnvReading], trimmed: int = 0) -> Judgement:
@@ -107,12 +75,12 @@ def judge(readings: Sequence[EnvReading], trimmed: int = 0) -> Judgement:
     grown = growing(readings)
     if grown:
         return _leaking(found, grown, trimmed)
-    used = max(0, _in_use(found.last) - _in_use(found.warm))
+    used = max(0, in_use(found.last) - in_use(found.warm))
     held = found.last.held - found.warm.held - used  # beyond what is in use
     if held >= _much(found.warm):
         filled, room = _filled(found.warm, found.last)
         if filled >= _MOST * held and room > 0:
-            ends, pace = found.last.held + room, _pace(found, _held)
+            ends, pace = found.last.held + room, leak_pace.line_of(found, leak_pace.held)
             return Judgement(
                 verdict=MemoryVerdict.FILLING,
                 why=f"it fills address space that it had reserved: {format_bytes(filled)} so far, "
@@ -173,11 +141,10 @@ def bounded(judgement: Judgement, *, ends_at: int, what: str) -> Judgement:
 
 def _leaking(found: Legs, grown: Sequence[Counted], trimmed: int) -> Judgement:
     rows = tuple(_growing(found, what) for what in grown)
-    amount = _held if _by_pages(found, grown) else _in_use
-    pace = _pace(found, _held, last_only=True) if amount is _held else _long_run(found)
+    amount, pace = _pace(found, grown)
     first = found.warm
     episodes = found.last.episode - first.episode
-    over = f"{episodes:,} episodes" if episodes else f"{found.last.frame - first.frame:,} frames"
+    over = _over(episodes, found.last.frame - first.frame)
     names = ", ".join(what.value for what in grown)
     return Judgement(
         verdict=MemoryVerdict.LEAKING,
@@ -193,75 +160,21 @@ def _leaking(found: Legs, grown: Sequence[Counted], trimmed: int) -> Judgement:
     )
 
 
-def _in_use(reading: EnvReading) -> int:
-    return reading.counts.get(Counted.PYTHON, 0) + reading.counts.get(Counted.MALLOC, 0)
-
-
-def _held(reading: EnvReading) -> int:
-    return reading.held
-
-
-def _by_pages(found: Legs, grown: Sequence[Counted]) -> bool:
-    """Whether bytes are those of the kernel's pages: what is mapped need not be touched."""
-    if {Counted.MAPPED, Counted.OTHERS, Counted.THREADS, Counted.PROCESSES} & set(grown):
-        return True
+def _pace(found: Legs, grown: Sequence[Counted]) -> tuple[leak_pace.Amount, Pace]:
+    """What a leak is weighed by, and how fast it grows."""
     leg = found.legs[-1]
-    mapped, used = leg[-1].blocks - leg[0].blocks, _in_use(leg[-1]) - _in_use(leg[0])
-    return mapped > _MOST * used
-
-
-def _long_run(found: Legs) -> _Pace:
-    """What goes on being in use, in pages of the kernel where enough of them came to tell.
-
-    From the end of the first leg to the last: tables that double come in steps, which a line
-    through the middle of it leaves out. Steps that are larger than that belong to no leak.
-    """
-    pace, first = _pace(found, _in_use), found.legs[0][-1]
-    if pace.per_frame <= 0:
-        return pace
-    frames = found.last.frame - first.frame
-    all_of_it = (_in_use(found.last) - _in_use(first)) / max(1, frames) / pace.per_frame
-    times = all_of_it if abs(all_of_it - 1) <= _STEPS else 1.0
-    leg = found.legs[-1]
-    pages, used = _slope(leg, _held), _slope(leg, _in_use)
-    if _weighed(found) and pages > 0 and used > 0:
-        times *= pages / used
-    return _Pace(
-        per_frame=times * pace.per_frame,
-        per_episode=times * pace.per_episode,
-        low=min(pace.low, pace.per_episode or pace.per_frame) * times,
-        high=max(pace.high, pace.per_episode or pace.per_frame) * times,
-    )
-
-
-def _slope(leg: Sequence[EnvReading], amount: Callable[[EnvReading], int]) -> float:
-    line = fit([(r.frame, amount(r)) for r in leg])
-    return line.bytes_per_unit if line else 0.0
-
-
-def _pace(found: Legs, amount: Callable[[EnvReading], int], *, last_only: bool = False) -> _Pace:
-    """Bytes a frame and an episode by a line through the legs after the first, and its interval.
-
-    With `last_only`, through the last one: before, what was free was used first.
-    """
-    later = found.legs[-1:] if last_only else found.legs[1:] or found.legs
-    points = [later[0][0], *(r for leg in later for r in leg[1:])]
-    frames = fit([(r.frame, amount(r)) for r in points])
-    episodes = fit([(r.episode, amount(r)) for r in points])
-    pace = episodes or frames
-    if frames is None or pace is None:
-        return _Pace()
-    slope = pace.bytes_per_unit
-    return _Pace(
-        per_frame=frames.bytes_per_unit,
-        per_episode=episodes.bytes_per_unit if episodes else 0.0,
-        low=pace.low if pace.low is not None else slope,
-        high=pace.high if pace.high is not None else slope,
-    )
+    used = in_use(leg[-1]) - in_use(leg[0])
+    if leg[-1].blocks - leg[0].blocks > _MOST * used and not leak_pace.weighed(found):
+        return leak_pace.held, leak_pace.last_line_of(found, leak_pace.held)
+    if not _BY_PAGES & set(grown):
+        return in_use, leak_pace.long_run(found)
+    if leak_pace.weighed(found):
+        return leak_pace.held, leak_pace.last_line_of(found, leak_pace.held)
+    return leak_pace.in_use_and_apart, leak_pace.line_of(found, leak_pace.in_use_and_apart)
 
 
 def _growing(found: Legs, what: Counted) -> Growing:
-    pace = _pace(found, lambda r: r.counts.get(what, 0))
+    pace = leak_pace.line_of(found, lambda r: r.counts.get(what, 0))
     return Growing(
         what=what,
         per_frame=pace.per_frame,
@@ -278,7 +191,7 @@ def _grows(
     legs: Sequence[Sequence[EnvReading]],
 ) -> bool:
     """Whether a count grew in this leg and in the one before, in most parts, and at one pace."""
-    if not _enough(leg, what, parts=True):
+    if not (_enough(leg, what, parts=True) and _is_new(leg, what, legs[:-1])):
         return False
     paces = _paces(leg, what)
     half = len(paces) // 2
@@ -288,6 +201,16 @@ def _grows(
     if len(legs) < 3:  # the leg before has the first uses of things in it
         return _rate(before, what) > 0
     return _rate(leg, what) >= _SLOWER * _rate(before, what) > 0
+
+
+def _is_new(
+    leg: Sequence[EnvReading], what: Counted, earlier: Sequence[Sequence[EnvReading]]
+) -> bool:
+    """Whether a leg ends above what there was before, or only where a wave had been already."""
+    before = sorted(r.counts.get(what, 0) for one in earlier for r in one)
+    usual = before[round(_HIGH * (len(before) - 1))]
+    end = leg[-1].counts.get(what, 0)
+    return end - usual >= _NEW * (end - leg[0].counts.get(what, 0))
 
 
 def _enough(leg: Sequence[EnvReading], what: Counted, *, parts: bool) -> bool:
@@ -336,8 +259,8 @@ def _paces(leg: Sequence[EnvReading], what: Counted) -> list[float]:
 def _is_explained(leg: Sequence[EnvReading], grown: Sequence[Counted]) -> bool:
     """Whether mapped memory grew for what is counted otherwise: Python's arenas, stacks."""
     mapped = leg[-1].counts[Counted.MAPPED] - leg[0].counts[Counted.MAPPED]
-    python = leg[-1].counts[Counted.PYTHON] - leg[0].counts[Counted.PYTHON]
-    return Counted.THREADS in grown or mapped <= _EXPLAINED * max(0, python) + (
+    pools = leg[-1].pools - leg[0].pools
+    return Counted.THREADS in grown or mapped <= _EXPLAINED * max(0, pools) + (
         _ARENA if Counted.PYTHON in grown else 0
     )
 
@@ -359,13 +282,19 @@ def _filled(first: EnvReading, last: EnvReading) -> tuple[int, int]:
     return filled, room
 
 
+def _over(episodes: int, frames: int) -> str:
+    if not episodes:
+        return f"{frames:,} frames"
+    return "1 episode" if episodes == 1 else f"{episodes:,} episodes"
+
+
 def _stable(found: Legs) -> str:
     """How stable it is, in a sentence."""
     leg = found.legs[-1]
-    grown = _in_use(leg[-1]) - _in_use(leg[0])
+    grown = in_use(leg[-1]) - in_use(leg[0])
     episodes = leg[-1].episode - leg[0].episode
-    over = f"{episodes:,} episodes" if episodes else f"{leg[-1].frame - leg[0].frame:,} frames"
-    all_of_it = _in_use(found.last) - _in_use(found.warm)
+    over = _over(episodes, leg[-1].frame - leg[0].frame)
+    all_of_it = in_use(found.last) - in_use(found.warm)
     said = f"what is in use changed by {grown:+,} bytes over {over}"
     if len(found.legs) > 1 and all_of_it >= _A_LEG > grown:
         said = f"it grew by {format_bytes(all_of_it)} at first, and has stopped: {said}"
