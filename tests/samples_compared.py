@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from memfit.api.memory_request import memory_request
 from memfit.model import (
     Advice,
     Changed,
     Checked,
     Compared,
     Comparison,
+    Course,
     Demo,
+    Described,
     Finding,
+    FinishedJob,
+    JobsComparison,
     Line,
+    LogicCheck,
+    Machine,
+    MemoryRequest,
     Outcome,
+    Plan,
     Point,
+    RecordedDemo,
     Severity,
     Sweep,
     SystemDemo,
+    SystemDocument,
     SystemRun,
 )
 from memfit.units import GIB, MIB
-from tests.samples import ppo_plan
+from tests.samples import dqn_plan, ppo_plan
+from tests.samples_live import FORECAST, trace
 
 LINE = Line(fixed_bytes=300 * MIB, bytes_per_unit=2.5 * MIB, low=2.4 * MIB, high=2.6 * MIB)
 
@@ -101,6 +115,8 @@ def comparison() -> Comparison:
             Changed(name="blocks", before=500 * MIB, after=420 * MIB),
             Changed(name="model.policy grad", before=0, after=20 * MIB),
         ),
+        before_course=Course(readings=tuple((5.0 * i, 100 * i * MIB) for i in range(11))),
+        after_course=Course(readings=tuple((5.0 * i, 110 * i * MIB) for i in range(11))),
     )
 
 
@@ -118,6 +134,12 @@ def demo() -> Demo:
             Compared(name="checkpoint", predicted=20_230_080, measured=0),
         ),
         peak=Compared(name="peak", predicted=plan.peak_bytes, measured=322 * MIB),
+        recorded=RecordedDemo(
+            trace=trace(),
+            forecast=FORECAST,
+            changes=("buffer=Smaller: half of it",),
+            after=replace(trace(), readings=trace().readings[:20]),
+        ),
         updates=3,
         seconds=14.6,
     )
@@ -146,6 +168,37 @@ def system_demo() -> SystemDemo:
         ),
         lines={"as described": (LINE, LINE), "made to fit": (None, None)},
         seconds=33.0,
+    )
+
+
+def system_document() -> SystemDocument:
+    """The document of that system."""
+    shown = system_demo()
+    plan = replace(ppo_plan(), per="n_envs")
+    issue = Finding(
+        code="MF303",
+        severity=Severity.WARNING,
+        message="self.evaluation is made and never passed on",
+        where="systems/drone/described.py:46:31",
+        fix="callback=[..., self.evaluation] in learn()",
+    )
+    return SystemDocument(
+        date="2026-11-19",
+        machine=Machine(
+            processor="A processor", cores=2, ram_bytes=24 * GIB, software=("Python 3.11.7",)
+        ),
+        demo=shown,
+        ways=(
+            Described(name="as described", plan=plan),
+            Described(name="made to fit", plan=replace(plan, findings=(), advice=())),
+        ),
+        beside=(shown.runs[1], shown.runs[2]),
+        issues=(issue,),
+        logic=(
+            LogicCheck(code="MF303", title="a callback is never passed on.", found=(issue,)),
+            LogicCheck(code="MF312", title="the run ends before it learns."),
+        ),
+        seconds=99.0,
     )
 
 
@@ -188,4 +241,44 @@ def checked() -> Checked:
         notes=("a remark",),
         titles={"MF203": "the last backward pass keeps its graph."},
         seconds=0.25,
+    )
+
+
+def requested() -> tuple[Plan, MemoryRequest]:
+    """A plan, and what its run is to be given."""
+    plan = replace(dqn_plan(), doubt={"measured": 230 * MIB, "derived": GIB, "assumed": 0})
+    return plan, memory_request(plan, "kubernetes")
+
+
+def jobs() -> JobsComparison:
+    """Three jobs of one plan: as planned, killed above its bound, and never measured."""
+    rows = (
+        FinishedJob(
+            job="101",
+            name="ppo",
+            state="COMPLETED",
+            requested_bytes=2 * GIB,
+            peak_bytes=1010 * MIB,
+        ),
+        FinishedJob(
+            job="102",
+            name="ppo wide",
+            state="OUT_OF_MEMORY",
+            requested_bytes=GIB + 100 * MIB,
+            peak_bytes=1120 * MIB,
+        ),
+        FinishedJob(
+            job="103",
+            name="ppo",
+            state="CANCELLED by 1000",
+            requested_bytes=None,
+            peak_bytes=None,
+        ),
+    )
+    return JobsComparison(
+        plan="plan.json",
+        planned_bytes=1000 * MIB,
+        upper_bytes=1060 * MIB,
+        jobs=rows,
+        notes=("1 ended before Slurm had a reading",),
     )

@@ -18,10 +18,12 @@ from memfit.model import (
     Layer,
     Ledger,
     Limit,
+    Member,
     Part,
     ProcessView,
     Reading,
     Repeated,
+    RowsAt,
     Setting,
     Target,
     ThreadPool,
@@ -205,6 +207,19 @@ def trace() -> Trace:
             ),
         ),
         peak_ledger=Ledger(components=rows),
+        rows_at=120.0,
+        rows_over_time=(
+            RowsAt(seconds=10.0, ledger=Ledger(components=(rows[1],))),
+            RowsAt(seconds=120.0, ledger=Ledger(components=rows)),
+        ),
+        members=tuple(
+            Member(
+                pid=pid,
+                name=name,
+                readings=tuple(Reading(seconds=10.0 * i, bytes=i * each) for i in range(13)),
+            )
+            for pid, name, each in ((4711, "python train.py", 40 * MIB), (4712, "worker", 5 * MIB))
+        ),
         exit_code=143,
         holders={"env.frames": 30 * MIB, "model.policy parameters": 5 * MIB},
     )

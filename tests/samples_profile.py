@@ -71,7 +71,14 @@ def leaking() -> Profile:
                 per_frame=54.2,
             ),
         ),
-        sites=(Site(where="/home/someone/game/envs.py:21", bytes=51_200, count=100),),
+        sites=(
+            Site(
+                where="/home/someone/game/envs.py:21",
+                bytes=51_200,
+                count=100,
+                by="/usr/lib/numpy/_core/numeric.py:232",
+            ),
+        ),
         stepped=Stepped(env="game.envs.Game", frames=4000, episodes=200),
         frames=4000,
         episodes=200,

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memfit.errors import UsageError
-from memfit.units import GIB, KIB, MIB, TIB, format_bytes, parse_bytes
+from memfit.units import (
+    GIB,
+    KIB,
+    MIB,
+    TIB,
+    byte_ticks,
+    format_bytes,
+    format_change,
+    parse_bytes,
+    time_ticks,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,3 +73,22 @@ def test_a_larger_amount_never_reads_as_smaller(a: int, b: int) -> None:
 )
 def test_writes_for_people(amount: int, text: str) -> None:
     assert format_bytes(amount) == text
+
+
+@given(st.integers(0, 2**50))
+def test_an_axis_of_memory_has_a_few_round_ticks_and_reaches_beyond_its_top(top: int) -> None:
+    ticks = byte_ticks(top)
+    assert ticks[0] == 0 and top <= ticks[-1] and len(ticks) <= 8
+    assert len(set(map(format_bytes, ticks))) == len(ticks)
+
+
+@given(st.floats(0, 1e9))
+def test_an_axis_of_time_has_a_few_ticks_up_to_its_end(last: float) -> None:
+    ticks = time_ticks(last)
+    assert ticks[0][0] == 0 and last <= ticks[-1][0] + 1 and len(ticks) <= 9
+    assert len({words for _, words in ticks}) == len(ticks)
+
+
+@pytest.mark.parametrize(("amount", "told"), [(MIB, "+1.00 MiB"), (-MIB, "-1.00 MiB"), (0, "0 B")])
+def test_a_change_has_its_sign(amount: int, told: str) -> None:
+    assert format_change(amount) == told

@@ -41,6 +41,29 @@ def parse_bytes(text: str) -> int:
     return int(whole + decimals) * unit // scale
 
 
+def byte_ticks(top: int) -> list[int]:
+    """About five round amounts from nothing up to a little beyond this, for an axis."""
+    top += top // 24
+    unit = next((unit for unit in (TIB, GIB, MIB, KIB) if top >= unit), 1)
+    steps = [unit * step // 4 or 1 for step in (1, 2, 4, 8, 20, 40, 80, 200, 400, 800)]
+    step = next((step for step in steps if top <= 5 * step), max(1, top // 4))
+    return list(range(0, top + step, step))
+
+
+def time_ticks(last: float) -> list[tuple[float, str]]:
+    """About six round times from nothing up to these seconds, each with its words."""
+    names = {1: "s", 60: "min", 3600: "h", 86400: "d"}
+    steps = [n * unit for unit in names for n in (1, 2, 5, 10, 20, 30) if n < 30 or unit < 3600]
+    step = next((step for step in steps if last <= 6 * step), max(1, int(last) // 6))
+    unit = max(unit for unit in names if step % unit == 0 or unit == 1)
+    return [(at, f"{at // unit} {names[unit]}") for at in range(0, int(last) + step, step)]
+
+
+def format_change(value: int) -> str:
+    """A change for people, with its sign: `+12.0 KiB`."""
+    return f"+{format_bytes(value)}" if value > 0 else format_bytes(value)
+
+
 def format_bytes(value: int) -> str:
     """A size for people: `0 B`, `12.0 KiB`, `317 MiB`, `4.22 GiB`."""
     sign, size = ("-", -value) if value < 0 else ("", value)

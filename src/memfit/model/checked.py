@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from memfit.model.finding import Advice, Finding, Severity
+from memfit.model.notebook import ShownInNotebooks
 
 _ORDER = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class Checked(ShownInNotebooks):
     """Findings of targets, in the order of the text.
 
     `files` were read, `ignored` findings were left out by comments. `advice` is only there for a

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from memfit.model.notebook import ShownInNotebooks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +21,21 @@ class Changed:
         return self.after - self.before
 
 
+def lasting_name(name: str) -> str:
+    """A row's name from one time to another: large blocks are one, since their addresses differ."""
+    return "blocks" if name.startswith("blocks.") else name
+
+
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Course:
+    """How the memory of a result went: seconds with bytes where it was read, or phases."""
+
+    readings: tuple[tuple[float, int], ...] = ()
+    phases: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(ShownInNotebooks):
     """What changed from one result to another."""
 
     before: str
@@ -28,6 +44,8 @@ class Comparison:
     after_bytes: int
     rows: tuple[Changed, ...]
     notes: tuple[str, ...] = ()
+    before_course: Course = field(default_factory=Course)
+    after_course: Course = field(default_factory=Course)
 
     @property
     def bytes(self) -> int:

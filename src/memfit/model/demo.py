@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from memfit.model.notebook import ShownInNotebooks
 from memfit.model.plan import Plan
 from memfit.model.sweep import Line
+from memfit.model.trace import Forecast, Trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,13 +21,40 @@ class Compared:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demo:
-    """The answer of `memfit demo`: phases and rows, and the peak seen from outside."""
+class RecordedDemo:
+    """The same training under the recorder, as it is and made to fit; both measured."""
+
+    trace: Trace
+    forecast: Forecast
+    changes: tuple[str, ...]
+    after: Trace
+
+    @property
+    def before_bytes(self) -> int:
+        return self.trace.peak.bytes if self.trace.peak else 0
+
+    @property
+    def after_bytes(self) -> int:
+        return self.after.peak.bytes if self.after.peak else 0
+
+    @property
+    def saved_bytes(self) -> int:
+        return self.before_bytes - self.after_bytes
+
+    @property
+    def saved_share(self) -> float:
+        return self.saved_bytes / self.before_bytes if self.before_bytes else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo(ShownInNotebooks):
+    """The answer of `memfit demo`: phases and rows, the peak seen from outside, a recording."""
 
     plan: Plan
     phases: tuple[Compared, ...]
     rows: tuple[Compared, ...]
     peak: Compared
+    recorded: RecordedDemo
     updates: int
     seconds: float
 
@@ -63,10 +92,15 @@ class SystemRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SystemDemo:
+class SystemDemo(ShownInNotebooks):
     """The answer of `memfit demo SYSTEM`; a predicted and a measured line for each training."""
 
     system: str
     runs: tuple[SystemRun, ...]
     lines: Mapping[str, tuple[Line | None, Line | None]]
     seconds: float
+
+    @property
+    def largest_error(self) -> float:
+        """How far off the prediction was at the most, as a share."""
+        return max((abs(run.error) for run in self.runs), default=0.0)

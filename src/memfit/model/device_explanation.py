@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memfit.model.device_snapshot import Stack
+from memfit.model.notebook import ShownInNotebooks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +84,18 @@ class DeviceExplanation:
     notes: tuple[str, ...] = ()
 
     @property
+    def unattributed_bytes(self) -> int:
+        """What is allocated, and nothing says by which place in the program."""
+        return max(0, self.allocated - sum(held.bytes for held in self.stacks))
+
+    @property
     def split_share(self) -> float:
         """Fragmentation: what of the reserved memory lies free between blocks in use."""
         return self.split / self.reserved if self.reserved else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class SnapshotExplanation:
+class SnapshotExplanation(ShownInNotebooks):
     """All cards of a snapshot."""
 
     path: str

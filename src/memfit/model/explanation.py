@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from memfit.model.comparison import Changed
 from memfit.model.ledger import Kind, Ledger
+from memfit.model.notebook import ShownInNotebooks
 from memfit.model.plan import Limit
 
 
@@ -289,7 +290,7 @@ class Setting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explanation:
+class Explanation(ShownInNotebooks):
     """Where the memory of a process tree goes."""
 
     pid: int
@@ -327,6 +328,11 @@ class Explanation:
     @property
     def swapped_bytes(self) -> int:
         return sum(part.swap for p in self.processes for part in p.parts)
+
+    @property
+    def unattributed_bytes(self) -> int:
+        """What no row explains."""
+        return self.ledger.unattributed()
 
     @property
     def headroom_bytes(self) -> int:

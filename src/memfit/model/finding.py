@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from memfit.model.changes import Changes
 from memfit.model.ledger import Ledger
 
 # Less than this is not worth a change: a hundredth of the peak, and what two runs of the same
@@ -41,7 +42,9 @@ class Finding:
 class Advice:
     """A change to the run and what it saves: two ledgers subtracted.
 
-    With a `safe` one, training stays the same to the bit; any other changes training.
+    With a `safe` one, training stays the same to the bit. One `to_rounding` takes the same steps,
+    with sums in another order. Any other changes training. `changes` are the same for a program,
+    empty where memfit cannot make them; `costs` is what is known of its speed.
     """
 
     code: str
@@ -49,18 +52,26 @@ class Advice:
     change: str
     safe: bool = False
     verified: bool = False
+    to_rounding: bool = False
+    costs: str = ""
+    changes: Changes = field(default_factory=Changes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fix:
     """A change to the run, and the ledger that the run would then have.
 
-    `safe` says that training stays the same to the bit.
+    `safe` says that training stays the same to the bit, `to_rounding` that it takes the same
+    steps but for the order of sums; `estimated` that the ledger is a guess until it is planned.
     """
 
     change: str
     ledger: Ledger
     safe: bool = False
+    to_rounding: bool = False
+    estimated: bool = False
+    costs: str = ""
+    changes: Changes = field(default_factory=Changes)
 
 
 def least_worth(peak: int) -> int:

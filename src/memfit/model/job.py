@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from memfit.model.after_learn import AfterReading
+from memfit.model.changes import Changes
 from memfit.model.confinement import Confinement
 from memfit.model.profile import Stepped, Stepping
 from memfit.model.reading import Readings, Rehearsed
@@ -36,6 +37,7 @@ class Look(StrEnum):
     SURVEY = "survey"  # small updates, from which the rest is derived
     REHEARSE = "rehearse"  # a few iterations at the sizes of `scales`
     OBSERVE = "observe"  # it trains for a few updates; else it is rehearsed at its own size
+    TRAIN = "train"  # it trains as it is for a number of updates, and tells its parameters' digest
     STEP = "step"  # an environment is stepped, as `stepping` says
     AFTER = "after"  # every training is passed over, and the rest of the script runs for a while
 
@@ -47,10 +49,13 @@ class Job:
     `spec` are the facts of a run spec, `pickled` is a live object. `knobs` are settings that the
     run gets in place of its own. `skip` is how many trainings to pass over. `scales` are knob
     values, smallest first; `seconds` is how long a rehearsal, or the rest of a script, goes on;
-    `updates` is how many are observed. `network` says that the target may use it. A loop of no
-    known library is tried for at most `trial_seconds` and `trial_bytes`; `real_env` says that its
+    `updates` is how many are observed; a run that trains as it is ends after so many, or, with 0,
+    after its second cycle of collecting and updating. `changes` are made to it. `network` says that
+    the target may use it. A loop of no known library is tried for at most `trial_seconds`, or
+    `trial_latest` with what it waited for a processor, and `trial_bytes`; `real_env` says that its
     env is always stepped, `short` that one cycle of it will do. With `rewrite`, a script gets the
-    values of `knobs` where it says its own. With `device`, it is planned for a card.
+    values of `knobs` where it says its own. With `device`, it is planned for a card. A launcher
+    would start `ranks` of it, 0 where there is none.
     """
 
     kind: TargetKind
@@ -65,12 +70,15 @@ class Job:
     scales: tuple[Mapping[str, int], ...] = ()
     seconds: float = 0.0
     updates: int = 0
+    changes: Changes = field(default_factory=Changes)
     network: bool = False
     real_env: bool = False
     rewrite: bool = False
     short: bool = False
     device: bool = False
+    ranks: int = 0
     trial_seconds: float = 60.0
+    trial_latest: float = 0.0
     trial_bytes: int = 0
     stepping: Stepping | None = None
 
@@ -81,6 +89,7 @@ class Status(StrEnum):
     SURVEYED = "surveyed"
     REHEARSED = "rehearsed"
     OBSERVED = "observed"
+    TRAINED = "trained"
     RAN_ON = "ran on"
     STEPPED = "stepped"
     NEVER_LEARNED = "never learned"
@@ -93,6 +102,23 @@ class Status(StrEnum):
     TIMED_OUT = "timed out"
     OVER_LIMIT = "over limit"
     DIED = "died"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A run that trained as it is: how many updates in how many seconds, and what it became.
+
+    `digest` is of all parameters after the last of these updates, "" where none could be read.
+    `cycles` are the times that it collected and updated; `filled` says that a replay buffer was
+    then filled as far as the run will fill it.
+    """
+
+    updates: int
+    cycles: int
+    seconds: float
+    busy_seconds: float
+    digest: str
+    filled: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,3 +154,4 @@ class Answer:
     progress: Progress | None = None
     confinement: Confinement | None = None
     stepped: Stepped | None = None
+    trained: Trained | None = None

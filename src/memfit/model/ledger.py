@@ -110,6 +110,16 @@ class Ledger:
         """From knob values to the bytes of every moment: the fast path for what-if."""
         return compile_sizes(self.moment_sizes)
 
+    @cached_property
+    def row_evaluator(self) -> Callable[[Knobs], dict[str, int]]:
+        """The same for rows, by their places: names need not differ."""
+        return compile_sizes({str(i): c.size for i, c in enumerate(self.components)})
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The bytes of all rows, in their order."""
+        return tuple(self.row_evaluator(self.knobs).values())
+
     def one_more(self, component: Component, knob: str) -> int:
         """What one more of a knob would add to a row."""
         more = {**self.knobs, knob: self.knobs[knob] + 1}
@@ -120,7 +130,10 @@ class Ledger:
         changed = replace(self, knobs={**self.knobs, **knobs})
         # None of these depends on the knobs' values, so that they are worked out once.
         changed.__dict__.update(
-            moments=self.moments, moment_sizes=self.moment_sizes, evaluator=self.evaluator
+            moments=self.moments,
+            moment_sizes=self.moment_sizes,
+            evaluator=self.evaluator,
+            row_evaluator=self.row_evaluator,
         )
         return changed
 
@@ -159,6 +172,14 @@ class Ledger:
             at = key(component)
             found[at] = found.get(at, 0) + self.bytes_of(component)
         return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def unattributed(self, moment: str = "") -> int:
+        """What no row explains, at a moment; of all rows without one."""
+        return sum(
+            self.bytes_of(c)
+            for c in self.components
+            if c.kind is Kind.UNATTRIBUTED and (not moment or c.alive_in(moment))
+        )
 
     @property
     def row_bytes(self) -> dict[str, int]:

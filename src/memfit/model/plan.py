@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from memfit.model.confinement import Confinement
 from memfit.model.finding import Advice, Finding
 from memfit.model.ledger import Ledger
+from memfit.model.notebook import ShownInNotebooks
+from memfit.model.reading import Readings
 from memfit.model.runspec import RunSpec
 
 
@@ -73,7 +75,7 @@ class DevicePlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(ShownInNotebooks):
     """The answer of `memfit plan`."""
 
     target: str
@@ -97,6 +99,13 @@ class Plan:
     confinement: Confinement | None = None
     per: str = ""  # the setting of which each row says what one more would add
     device: DevicePlan | None = None  # of which `ledger` has no rows
+    readings: Readings | None = None  # from which bounds at other settings are worked out
+    output: str = ""  # what the target printed meanwhile
+
+    @property
+    def unattributed_bytes(self) -> int:
+        """What of the peak no row explains."""
+        return self.ledger.unattributed(self.ledger.peak.moment)
 
     @property
     def fits_machine(self) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from memfit.model.notebook import ShownInNotebooks
+
 _APART = 512 << 10  # bytes: two processes that do the same differ by as much
 WAITING = "waiting for it"  # the stage of a profile between two readings
 
@@ -25,7 +27,8 @@ class Counted(StrEnum):
 
     PYTHON = "Python objects"
     MALLOC = "malloc"  # arrays, tensors, and what C and C++ hold
-    MAPPED = "mapped memory"
+    MAPPED = "mapped memory"  # private, and without a name
+    SHARED = "shared memory"  # segments and shared mappings: mmap of Python makes these
     OTHERS = "other processes' memory"
     THREADS = "threads"
     PROCESSES = "processes"
@@ -39,6 +42,7 @@ class GrowthKind(StrEnum):
     ARRAYS = "arrays"
     NATIVE = "native memory"
     MAPPED = "mapped memory"
+    SHARED = "shared memory"
     OTHERS = "memory of worker processes"
     THREADS = "threads"
     PROCESSES = "processes"
@@ -73,8 +77,9 @@ class EnvReading:
     `held` is its PSS without files, that of processes below it included. `counts` are bytes in use,
     or numbers, by `Counted`; only `full` readings have all of them. `free` is what malloc keeps,
     `whole` all of the tree's PSS. `ended` says that an episode had just ended, `collected` that
-    Python's garbage had been. `rooms` are larger stretches of address space: their beginnings with
-    what they reserve and what of that is resident.
+    Python's garbage had been. `pools` are those of Python's that hold something, in bytes; `apart`
+    are pages that are neither Python's for its objects nor malloc's. `rooms` are larger stretches
+    of address space: their beginnings with what they reserve and what of that is resident.
     """
 
     frame: int
@@ -85,6 +90,8 @@ class EnvReading:
     counts: Mapping[Counted, int]
     free: int = 0
     blocks: int = 0  # of memory that malloc has mapped, in bytes
+    pools: int = 0
+    apart: int = 0
     ended: bool = True
     collected: bool = False
     full: bool = True
@@ -129,11 +136,15 @@ class GrownHolder:
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """A line that allocated what was still there at the end."""
+    """A line that allocated what was still there at the end.
+
+    Where a line of the user's own called a library for it, `by` is the library's line.
+    """
 
     where: str
     bytes: int
     count: int
+    by: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +215,7 @@ class Stepped:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Profile:
+class Profile(ShownInNotebooks):
     """The answer of `memfit profile`."""
 
     target: str
@@ -228,6 +239,11 @@ class Profile:
     @property
     def verdict(self) -> MemoryVerdict:
         return self.judgement.verdict
+
+    @property
+    def unattributed_bytes(self) -> int:
+        """What grew and has no holder that was found."""
+        return max(0, self.judgement.grown_bytes - sum(holder.bytes for holder in self.holders))
 
     def env_noise(self, *, workers: bool) -> int:
         """What one more env could cost without being seen."""

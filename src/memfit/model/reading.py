@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memfit.model.trial import TrialReading
@@ -49,11 +49,22 @@ class WorkerReading:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProcessNames:
+    """How processes of a library are named: patterns of command lines, names, and what they are.
+
+    `shared` is the name, and what it is, of the memory that they all share.
+    """
+
+    patterns: Sequence[tuple[str, str, str]] = ()
+    shared: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True, kw_only=True)
 class OtherProcesses:
     """Processes of one kind that a run started beside the workers that its library knows.
 
     `private_bytes` are of all of them, `what` says how they came to be; those that may run envs
-    are `for_envs`.
+    are `for_envs`. What is `shared` is memory of all of them, once.
     """
 
     name: str
@@ -61,6 +72,7 @@ class OtherProcesses:
     private_bytes: int
     what: str
     for_envs: bool = True
+    shared: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

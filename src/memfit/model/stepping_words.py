@@ -6,7 +6,7 @@ Each is one struct through a pipe, made once: nothing of them stays in the child
 from __future__ import annotations
 
 import struct
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 ASK, GO, TELL = "ask", "go", "tell.json"  # pipes, and a file, of the scratch folder
 
@@ -20,6 +20,14 @@ class Command(IntEnum):
     TELL = 3  # who the paths of a file are
     MARK = 4  # from here on, lines that allocate are compared
     END = 5
+
+
+class Moment(StrEnum):
+    """What was being done before the first step, where that failed."""
+
+    MADE = "it was made"
+    POLICY = "its policy was loaded"
+    FIRST = "it was reset the first time"
 
 
 # From the child: frames, episodes, whether one has just ended, nanoseconds of stepping, bytes of

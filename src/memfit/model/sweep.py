@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from memfit.model.confinement import Confinement
+from memfit.model.notebook import ShownInNotebooks
 
 _DOUBLING = (
     2  # times the largest measured value: a line that is straight so far seldom goes further
@@ -69,7 +70,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sweep:
+class Sweep(ShownInNotebooks):
     """The answer of `memfit sweep`."""
 
     command: tuple[str, ...]
@@ -87,9 +88,18 @@ class Sweep:
     network: bool = False  # whether the target could use it
 
     def is_extrapolated(self, value: int) -> bool:
-        """Whether a value is more than one doubling beyond all that fitted and was measured."""
+        """Whether a value is more than one doubling away from all that fitted and was measured."""
         done = [point.value for point in self.points if point.outcome is Outcome.DONE]
-        return value > _DOUBLING * max(done, default=0)
+        low, high = min(done, default=0), max(done, default=0)
+        return value > _DOUBLING * high or 0 < _DOUBLING * value < low
+
+    @property
+    def line_points(self) -> tuple[tuple[int, int], ...]:
+        """The ends of the line: at nothing, and at the largest value that was asked for."""
+        if self.line is None:
+            return ()
+        last = max((point.value for point in self.points), default=0)
+        return tuple((value, self.line.at(value)) for value in (0, last))
 
     @property
     def confinement(self) -> Confinement | None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, TypeVar
 
 from memfit.model.ledger import Ledger
+from memfit.model.notebook import ShownInNotebooks
 from memfit.model.plan import Limit
+
+T = TypeVar("T")
+P = TypeVar("P", bound=Sequence[Any])  # a time, and what was read then
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +79,8 @@ class Forecast:
     """How it goes on, and when the limit is reached; times are seconds from the run's start.
 
     `low` and `high` bound the time in 90 of 100 cases; `high` is None where it may never come.
-    What grows has done so from `since` on, by `grown_bytes`; `members` are the processes in which,
-    where that is known.
+    What grows has done so from `since` on, by `grown_bytes`, less and less where it is `slowing`;
+    `members` are the processes in which, where that is known.
     """
 
     growth: Growth
@@ -88,10 +93,19 @@ class Forecast:
     since: float | None = None
     grown_bytes: int = 0
     members: tuple[str, ...] = ()
+    slowing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trace:
+class RowsAt:
+    """The rows of a run as they were read at one time."""
+
+    seconds: float
+    ledger: Ledger
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace(ShownInNotebooks):
     """A recorded run."""
 
     command: tuple[str, ...]
@@ -102,9 +116,11 @@ class Trace:
     events: tuple[Event, ...]
     peak_ledger: Ledger | None = None
     rows_at: float | None = None  # when the rows of `peak_ledger` were read, in seconds
+    rows_over_time: tuple[RowsAt, ...] = ()
     exit_code: int | None = None  # None where its end is not recorded
     holders: Mapping[str, int] = field(default_factory=dict)  # as the run itself told last
     members: tuple[Member, ...] = ()
+    cores: int | None = None  # that it could use
     cut: str = ""  # why its recording ended before it did
 
     @property
@@ -117,6 +133,12 @@ class Trace:
         if self.peak is None or self.peak_ledger is None:
             return 0
         return max(0, self.peak.bytes - sum(self.peak_ledger.row_bytes.values()))
+
+    @property
+    def unattributed_bytes(self) -> int:
+        """What of the peak no row explains, or came after its rows were read."""
+        rows = 0 if self.peak_ledger is None else self.peak_ledger.unattributed()
+        return self.unread_bytes + rows
 
     @property
     def limit_share(self) -> float | None:
@@ -133,3 +155,24 @@ class Trace:
     @property
     def seconds(self) -> float:
         return self.readings[-1].seconds if self.readings else 0.0
+
+
+def at_fewer_times(curves: Sequence[Sequence[P]], most: int) -> list[list[P]]:
+    """Several curves at most at so many times, the same for all, so that they can be stacked."""
+    times = sorted({point[0] for curve in curves for point in curve})
+    step = max(1, -(-len(times) // most))
+    kept = set(times[::step])
+    return [[point for point in curve if point[0] in kept] for curve in curves]
+
+
+def fewer_points(points: Sequence[T], most: int, amount: Callable[[T], float]) -> list[T]:
+    """At most so many points of a curve, in order: the lowest and the highest of each stretch."""
+    if len(points) <= most:
+        return list(points)
+    stretches = max(1, (most - 1) // 2)
+    step = -(-len(points) // stretches)
+    kept = {len(points) - 1}
+    for start in range(0, len(points), step):
+        stretch = range(start, min(start + step, len(points)))
+        kept |= {find(stretch, key=lambda i: amount(points[i])) for find in (min, max)}
+    return [points[i] for i in sorted(kept)]

@@ -16,9 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
+from memfit.model.changes import Changes
 from memfit.model.job import Job
 from memfit.model.ledger import Component
-from memfit.model.reading import Readings
+from memfit.model.reading import ProcessNames, Readings
 from memfit.model.runspec import RunSpec
 from memfit.model.trial import TrialArrays, TrialReading
 
@@ -127,6 +128,18 @@ class Training(Protocol):
         """The knobs that can be changed from outside, with the values that the run has."""
         return {}
 
+    def lacks(self, changes: Changes) -> Sequence[str]:
+        """Which of these changes to its parts and options the run does not have after all."""
+        return [*changes.parts, *changes.options]
+
+    def hasten(self) -> None:
+        """Let a first update come soon, where the run would only collect for long until then."""
+        return
+
+    def fill(self) -> bool:
+        """Fill what the run will fill until its end, and update once more, if there is such."""
+        return False
+
     def identity(self) -> object:
         """The object that a later training of the same run would have too."""
         return self
@@ -223,6 +236,10 @@ class LoopListener(Protocol):
         """The script does something, and has nothing that could update."""
 
     @abstractmethod
+    def due(self, place: str, *, now: bool) -> bool:
+        """Whether what a place of the program does every so often is done `now`, or is to be."""
+
+    @abstractmethod
     def saving(self) -> None:
         """A checkpoint begins to be written."""
 
@@ -254,6 +271,10 @@ class Looping(Training, Protocol):
         variables: Iterable[tuple[str, Any]],
     ) -> LoopFacts:
         """The run's facts, from the arrays that were held in each phase, and its variables."""
+
+    def processes(self) -> ProcessNames:
+        """How processes that it starts are named."""
+        return ProcessNames()
 
 
 @dataclass(frozen=True, kw_only=True)

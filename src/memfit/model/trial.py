@@ -79,8 +79,8 @@ class TrialReading:
     arrays apart; `held` are resident bytes of the rows of its arrays. The first update came after
     `first_update` env steps; `played` of all `env_steps` were recorded ones, played back. `whole`
     says that the last update was a compiled program of the whole training, which had not come to
-    its end. `run` is when the run ends, where its loops say so. `again` is a second trial, with
-    other settings.
+    its end. So many things that come every so often were `brought` forward. `run` is when the run
+    ends, where its loops say so. `again` is a second trial, with other settings.
     """
 
     updates: int
@@ -97,6 +97,7 @@ class TrialReading:
     files: int = 0
     held: Mapping[str, int] = field(default_factory=dict)
     whole: bool = False
+    brought: int = 0
     run: RunLength | None = None
     again: TrialAgain | None = None
 
