@@ -5,13 +5,18 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memfit.measure.kernel.elf import zeroed_bytes
-from memfit.measure.kernel.mappings import Mapping, apart, mappings, nameless, split
+from memfit.measure.kernel.mappings import Mapping, apart, in_smaps, mappings, nameless, split
 from memfit.measure.kernel.proc import PAGE, rollup
 from memfit.measure.kernel.process_memory import ProcessMemory, Span
 
@@ -40,6 +45,47 @@ def test_all_mappings_add_up_to_the_rollup() -> None:
     total = rollup(os.getpid())
     assert total is not None
     assert abs(summed - total.pss) <= 0.01 * total.pss
+
+
+GROWING = """\
+import ctypes, sys
+libc = ctypes.CDLL(None)
+libc.sbrk.restype, libc.sbrk.argtypes = ctypes.c_void_p, [ctypes.c_ssize_t]
+print("ready", flush=True)
+for line in sys.stdin:
+    libc.sbrk(65536)
+    print("grown", flush=True)
+"""
+
+
+@contextmanager
+def growing() -> Iterator[subprocess.Popen[str]]:
+    """A process whose heap grows by a step for each line that it is sent."""
+    command = [sys.executable, "-c", GROWING]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.stdin.close()
+
+
+def test_a_heap_that_grows_while_it_is_listed_counts_once(tmp_path: Path) -> None:
+    with growing() as process:
+        assert process.stdin is not None and process.stdout is not None
+        listed, fd = b"", os.open(f"/proc/{process.pid}/smaps", os.O_RDONLY)
+        while some := os.read(fd, 512):
+            listed += some
+            if b"[heap]" in some and listed.count(b"[heap]") < 4:
+                process.stdin.write("\n")
+                process.stdin.flush()
+                process.stdout.readline()
+        os.close(fd)
+    (tmp_path / "smaps").write_bytes(listed)
+    heaps = [line for line in listed.splitlines() if line.endswith(b"[heap]")]
+    assert len(heaps) > 1  # the kernel lists it anew
+    (heap,) = (m for m in in_smaps(tmp_path / "smaps") if m.path == "[heap]")
+    assert f"{heap.start:x}-{heap.end:x}".encode() in heaps[-1]
 
 
 def test_private_memory_is_listed_at_once() -> None:

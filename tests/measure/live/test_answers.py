@@ -82,8 +82,9 @@ sys.exit(code)
 def test_an_answer_without_end_takes_no_memory() -> None:
     """1.5 GB are offered; a few MiB of them are taken."""
     with answering("endless") as pid:
-        command = [sys.executable, "-c", EXPLAINING, "explain", str(pid), "--format", "json"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        words = ["explain", str(pid), "--format", "json", "--wait", "30s"]
+        command = [sys.executable, "-c", EXPLAINING, *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=90)
     note = " ".join(json.loads(done.stdout)["notes"])
     assert "longer than 16.0 MiB" in note
     assert 20 * MIB < int(done.stderr) < 150 * MIB
@@ -107,7 +108,8 @@ def test_control_characters_of_an_answer_reach_no_terminal(
     )
     for form in ("terminal", "md"):
         with answering("fuzz", "", good) as pid:
-            assert main(["explain", str(pid), "--format", form, "--no-native", "--all"]) == 0
+            words = ["explain", str(pid), "--format", form, "--no-native", "--all"]
+            assert main([*words, "--wait", "30s"]) == 0
         out = capsys.readouterr().out
         assert r"agent\x1b]0;title\x07" in out.replace("\\\\", "\\")
         assert "\x1b" not in out and "\x07" not in out

@@ -123,6 +123,7 @@ class Looks:
 
 
 Reader = Callable[..., HolderReading]
+AMPLE = 3600.0  # seconds: a busy machine changes nothing
 
 
 @pytest.fixture
@@ -134,7 +135,13 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
         monkeypatch.setattr(holder_reading, "OutsideLooks", lambda *_: Looks(tree))
         first = next(iter(tree.shares))
         return read_holders(
-            first, tree.deal, children=True, inside=inside, native=native, duplicates=True
+            first,
+            tree.deal,
+            children=True,
+            inside=inside,
+            native=native,
+            duplicates=True,
+            within=AMPLE,
         )
 
     return read

@@ -20,6 +20,7 @@ from memfit.errors import UsageError
 from memfit.measure.record.recording import (
     APPLICATION,
     MOST_EVENTS,
+    MOST_LEDGERS,
     Recording,
     is_recording,
     scratch,
@@ -78,6 +79,24 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     assert sorted(f.name for f in tmp_path.iterdir()) == ["run.db"]
 
 
+@pytest.mark.parametrize("peak_at", [0, 100, 299])
+def test_rows_over_time_are_thinned_and_keep_the_highest_and_the_latest(
+    peak_at: int, tmp_path: Path
+) -> None:
+    recording = Recording(tmp_path / "run.db")
+    for at in range(300):
+        recording.ledger(float(at), ledger(10**6 if at == peak_at else at))
+    recording.close()
+    trace = load(tmp_path / "run.db")
+    times = [rows.seconds for rows in trace.rows_over_time]
+    assert times == sorted(times)
+    assert peak_at in times and times[-1] == 299 and times[0] <= 100
+    assert MOST_LEDGERS // 2 <= len(times) <= MOST_LEDGERS + 1
+    assert trace.rows_at == peak_at
+    assert trace.peak_ledger is not None
+    assert sum(trace.peak_ledger.row_bytes.values()) == 10**6
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=300), st.integers(8, 40))
 def test_thinning_keeps_the_peak_the_last_and_the_order(
@@ -116,7 +135,7 @@ def test_a_long_run_stays_below_50_mb(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from memfit.measure.record.recording import Recording
+from memfit.measure.record.recording import MOST_LEDGERS, Recording
 from memfit.model import Reading
 recording = Recording(Path(sys.argv[1]), most_readings=500)
 recording.about(command=["x"], pid=1, started=0.0)

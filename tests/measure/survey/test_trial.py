@@ -70,6 +70,13 @@ def many_cycles(one: Trial, work: Callable[[], object] = lambda: None) -> None:
         cycle(one, env, work)
 
 
+def cycles_and_then(one: Trial, then: Callable[[int], object]) -> None:
+    env = object()
+    for turn in range(10_000):
+        cycle(one, env)
+        then(turn)
+
+
 def many_steps(one: Trial) -> None:
     env = object()
     for _ in range(10_000):
@@ -107,6 +114,42 @@ def test_another_env_is_an_evaluation_once_updates_have_begun() -> None:
     assert one.phase == "evaluate"
     one.stepped(env, 1)
     assert one.phase == "rollout" and "evaluate" in one.peaks.bytes
+
+
+def test_what_comes_every_so_often_is_brought_forward_once() -> None:
+    found: list[TrialReading] = []
+    one, other, asked = trial(found), object(), list[bool]()
+    assert not one.due("f.py:1", now=False), "nothing has learned yet"
+
+    def evaluate(_: int) -> None:
+        asked.append(one.due("f.py:1", now=False))
+        if asked[-1]:
+            one.stepped(other, 1)
+
+    with pytest.raises(Ended):
+        cycles_and_then(one, evaluate)
+    assert asked.count(True) == 1 and not any(asked[:2])
+    assert found[0].brought == 1 and "evaluate" in found[0].peaks
+
+
+def test_what_came_by_itself_is_not_brought_forward() -> None:
+    found: list[TrialReading] = []
+    one, asked = trial(found), list[bool]()
+    with pytest.raises(Ended):
+        cycles_and_then(one, lambda turn: asked.append(one.due("f.py:1", now=turn == 0)))
+    assert asked.count(True) == 1
+    assert not found[0].brought
+
+
+def test_what_is_never_asked_again_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SELDOM_SECONDS", 0.1)
+    found: list[TrialReading] = []
+    one = trial(found)
+    cycle(one, object())
+    assert not one.due("f.py:1", now=False)
+    with pytest.raises(Ended):
+        cycles_and_then(one, lambda _: time.sleep(0.001))
+    assert not found[0].brought
 
 
 def test_updates_without_any_env_are_seen_too() -> None:

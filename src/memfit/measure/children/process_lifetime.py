@@ -15,6 +15,15 @@ from memfit.errors import UsageError
 from memfit.measure.kernel import proc
 
 _PR_SET_PDEATHSIG = 1
+_OVER = "over"
+# Lets all processes go on that it has read of, the last first, if there is no more to read.
+_RELEASES = f"""
+while read -r word; do
+    [ "$word" = {_OVER} ] && exit
+    held="$word $held"
+done
+kill -CONT $held
+"""
 _STOPPING_SECONDS = 0.05  # a process that computes takes a moment to stop
 # Looked up here: a fork of a program with threads should look nothing up.
 _PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
@@ -73,18 +82,56 @@ def held_still(tree: proc.Tree) -> Iterator[list[int]]:
     """Stop a tree for a moment so that none of it notices: all of its processes.
 
     Who waits for a child is told when that is stopped. So parents stop before their children, and
-    go on after them. Who was stopped before, by its user or by another process, stays so.
+    go on after them. Who was stopped before, by its user or by another process, stays so. They go
+    on also where this process is killed meanwhile, and the keeper with it.
     """
     members: list[int] = []
     held: list[int] = []
+    with _released_without_us() as note:
+        try:
+            _hold(tree, members, held, note)
+            yield members
+        finally:
+            signal_all(held[::-1], signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def _released_without_us() -> Iterator[Callable[[Sequence[int]], None]]:
+    """A process beside this one lets those go on that it is told of, if this one is killed.
+
+    Nobody does where no process more is permitted.
+    """
     try:
-        _hold(tree, members, held)
-        yield members
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _RELEASES],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={},
+        )
+    except OSError:
+        yield lambda pids: None
+        return
+
+    def tell(words: Sequence[object]) -> None:
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):  # it was killed itself
+            process.stdin.write("".join(f"{word}\n" for word in words).encode())
+            process.stdin.flush()
+
+    try:
+        yield tell
     finally:
-        signal_all(held[::-1], signal.SIGCONT)
+        tell([_OVER])
+        process.communicate()
 
 
-def _hold(tree: proc.Tree, members: list[int], held: list[int]) -> None:
+def _hold(
+    tree: proc.Tree,
+    members: list[int],
+    held: list[int],
+    note: Callable[[Sequence[int]], None],
+) -> None:
     until = time.monotonic() + _STOPPING_SECONDS
     while more := [pid for pid in tree.members() if pid not in members]:
         # Those whose parents are held: these start no others any more.
@@ -93,6 +140,7 @@ def _hold(tree: proc.Tree, members: list[int], held: list[int]) -> None:
         stopped = [pid for pid in level if found[pid][0] not in "Tt"]
         members += level
         held += stopped
+        note(stopped)
         signal_all(stopped, signal.SIGSTOP)
         parents = [pid for pid in stopped if proc.children(pid)]
         while not all(map(_is_still, parents)) and time.monotonic() < until:

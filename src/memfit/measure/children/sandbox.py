@@ -27,7 +27,7 @@ from memfit.measure.children.supervision import Supervised, supervise
 from memfit.measure.children.way import Way
 from memfit.measure.kernel import limits, proc
 from memfit.model.confinement import Confinement
-from memfit.model.job import Answer, Job, Status
+from memfit.model.job import Answer, Job, Look, Status
 from memfit.model.json_loader import from_json, to_json
 from memfit.model.progress_file import PROGRESS, read_progress
 from memfit.units import format_bytes
@@ -111,7 +111,7 @@ def held(
         before(scratch)
         with (
             printed.open("wb") as output,
-            _held(command, folder, output, way=way, network=job.network) as child,
+            _held(command, folder, output, job, way=way) as child,
         ):
             yield child
     finally:
@@ -162,13 +162,13 @@ class HeldChild:
 
 @contextmanager
 def _held(
-    command: Sequence[str], folder: Path, output: BinaryIO, *, way: Way, network: bool
+    command: Sequence[str], folder: Path, output: BinaryIO, job: Job, *, way: Way
 ) -> Iterator[HeldChild]:
     """A child below its warden, in namespaces if the kernel gives them."""
     why = _refusals[0] if way is Way.NAMESPACES and _refusals else ""
     while True:
         used = Way.SHIELD if why else way
-        with _started([*command, used], folder, output, way=used, network=network) as (
+        with _started([*command, used], folder, output, job, way=used) as (
             process,
             status,
         ):
@@ -191,12 +191,12 @@ def _held(
 
 @contextmanager
 def _started(
-    command: Sequence[str], folder: Path, output: BinaryIO, *, way: Way, network: bool
+    command: Sequence[str], folder: Path, output: BinaryIO, job: Job, *, way: Way
 ) -> Iterator[tuple[subprocess.Popen[bytes], BinaryIO]]:
     """A warden, and what it tells; it is ended with all below it."""
     told, tell = os.pipe()
     words = [sys.executable, "-S", "-P", "-X", "utf8", "-m", warden.__name__]
-    words += [str(os.getpid()), str(tell), str(folder), way, warden.NETWORK if network else ""]
+    words += [str(os.getpid()), str(tell), str(folder), way, warden.NETWORK if job.network else ""]
     with open(told, "rb") as status:
         try:
             process = start(
@@ -204,7 +204,7 @@ def _started(
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=_environment(folder / warden.KEPT / "tmp"),
+                env=_environment(folder / warden.KEPT / "tmp") | _of_its_own(job),
                 start_new_session=True,
                 pass_fds=(tell,),
             )
@@ -239,6 +239,13 @@ def _scratch_root() -> str | None:
     """Where scratch folders go: a long TMPDIR leaves no room for the names of worker sockets."""
     usual = tempfile.gettempdir()
     return "/tmp" if len(usual) > 40 and os.access("/tmp", os.W_OK) else usual
+
+
+def _of_its_own(job: Job) -> dict[str, str]:
+    """What a job has in its environment beside what every child has."""
+    # Sets of texts are in another order in each process, unless this is given.
+    order = {"PYTHONHASHSEED": "0"} if job.look is Look.TRAIN else {}
+    return {**order, **job.changes.variables}
 
 
 def _environment(temporary: Path) -> dict[str, str]:

@@ -6,9 +6,10 @@ stopped, and no page of it is touched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 
 from memfit.measure.kernel.proc import read_smaps
 from memfit.measure.kernel.process_memory import ProcessMemory, Span, cut
@@ -66,8 +67,26 @@ _FIELDS = {
 
 def mappings(pid: int) -> list[Mapping]:
     """All mappings of a process, by address. Raises OSError where they may not be read."""
-    found = read_smaps(f"/proc/{pid}/smaps", _FIELDS)
-    return [_mapping(head, amounts) for head, amounts in found]
+    return in_smaps(f"/proc/{pid}/smaps")
+
+
+def in_smaps(path: str | Path) -> list[Mapping]:
+    """The mappings that such a file lists."""
+    return _once(_mapping(head, amounts) for head, amounts in read_smaps(path, _FIELDS))
+
+
+def _once(found: Iterable[Mapping]) -> list[Mapping]:
+    """Each mapping as it was listed last.
+
+    The kernel lists them a page of text at a time. One that grows between two pages, as a heap
+    does, is there again: as a whole, not only with what came.
+    """
+    kept: list[Mapping] = []
+    for mapping in found:
+        while kept and kept[-1].end > mapping.start:
+            kept.pop()
+        kept.append(mapping)
+    return kept
 
 
 def _mapping(head: bytes, amounts: dict[str, int]) -> Mapping:
@@ -87,7 +106,7 @@ def _mapping(head: bytes, amounts: dict[str, int]) -> Mapping:
 def listed(pid: int) -> list[Mapping]:
     """All mappings of a process, without what is in memory of them, which is known at once."""
     with open(f"/proc/{pid}/maps", "rb") as file:
-        return [_mapping(line, {}) for line in file]
+        return _once(_mapping(line, {}) for line in file)
 
 
 def nameless(pid: int) -> list[Span]:

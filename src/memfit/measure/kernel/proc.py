@@ -34,7 +34,7 @@ def figure(path: str | Path, name: str) -> int | None:
     return None
 
 
-def read_smaps(path: str, fields: Mapping[bytes, str]) -> list[tuple[bytes, dict[str, int]]]:
+def read_smaps(path: str | Path, fields: Mapping[bytes, str]) -> list[tuple[bytes, dict[str, int]]]:
     """Each mapping's first line, and its amounts in bytes, by the names that `fields` gives them.
 
     Raises OSError where they may not be read.

@@ -7,9 +7,8 @@ from a copy.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from math import inf
 
 import numpy as np
@@ -26,6 +25,7 @@ HEAD, FLAGS = 16, 7  # before each block; bits of its size that say something el
 _LEAST_BLOCK, _BEFORE_IN_USE = 32, 1
 _LARGEST_HEAP = 2**30  # a copy of it is made, and several times as much is worked with
 _AT_ONCE = 1 << 16  # blocks that are listed without a look at the time
+_SMALL_WORDS = 1024  # of a block: many of such a size are taken together
 _CHAIN = 64  # so many blocks do not follow one another by chance
 
 
@@ -92,11 +92,7 @@ class HeapBlocks:
     def __init__(self, start: int, words: Words, until: float = inf) -> None:
         self.start = start
         self.words = words
-        edges: list[int] = []
-        blocks = _walk(words)
-        while some := list(islice(blocks, _AT_ONCE)):
-            edges += some
-            check(until)
+        edges = _walk(words, until)
         self.offsets = np.array(edges, dtype=np.int64)
         self.count = max(0, len(edges) - 1)
         self.sizes = np.diff(self.offsets)
@@ -111,15 +107,15 @@ class HeapBlocks:
 
     def words_of(self, blocks: Indices) -> Words:
         """All words of these blocks."""
-        begins, ends = self.offsets[blocks] // 8, self.offsets[blocks + 1] // 8
-        parts = [self.words[a:b] for a, b in zip(begins, ends, strict=True)]
-        return np.concatenate(parts) if parts else self.words[:0]
+        return self.words[_each(self.offsets[blocks] // 8, self.offsets[blocks + 1] // 8)]
 
     def blank(self, blocks: Indices) -> None:
         """What these blocks say is of no account; their heads stay."""
-        head = HEAD // 8
-        for a, b in zip(self.offsets[blocks] // 8, self.offsets[blocks + 1] // 8, strict=True):
-            self.words[a + head : b] = 0
+        begins, ends = self.offsets[blocks] // 8 + HEAD // 8, self.offsets[blocks + 1] // 8
+        small = ends - begins <= _SMALL_WORDS
+        self.words[_each(begins[small], ends[small])] = 0
+        for a, b in zip(begins[~small].tolist(), ends[~small].tolist(), strict=True):
+            self.words[a:b] = 0
 
     def pointers(self) -> tuple[Indices, Indices]:
         """All pointers between blocks: where those of each begin, and where they lead."""
@@ -139,7 +135,14 @@ class HeapBlocks:
         return at[held], to[held]
 
 
-def _walk(words: Words) -> Iterator[int]:
+def _each(begins: Indices, ends: Indices) -> Indices:
+    """All numbers from each of these begins up to its end."""
+    counts = np.maximum(ends - begins, 0)
+    before = np.cumsum(counts) - counts
+    return np.repeat(begins - before, counts) + np.arange(int(counts.sum()))
+
+
+def _walk(words: Words, until: float) -> list[int]:
     """The offset of each block, and the end of the last.
 
     The process goes on while its heap is copied, so that a size here and there makes no sense: the
@@ -147,14 +150,20 @@ def _walk(words: Words) -> Iterator[int]:
     """
     view = memoryview(words)  # type: ignore[arg-type]
     end, offset = 8 * len(words), 0
+    found: list[int] = []
     while offset + HEAD <= end:
-        yield offset
-        size = view[offset // 8 + 1] & ~FLAGS
-        if _LEAST_BLOCK <= size <= end - offset and not size % HEAD:
-            offset += size
-        else:
-            offset = _next_chain(words, view, offset + HEAD)
-    yield end
+        check(until)
+        for _ in range(_AT_ONCE):
+            found.append(offset)
+            size = view[(offset >> 3) + 1] & ~FLAGS
+            if _LEAST_BLOCK <= size <= end - offset and not size & HEAD - 1:
+                offset += size
+            else:
+                offset = _next_chain(words, view, offset + HEAD)
+            if offset + HEAD > end:
+                break
+    found.append(end)
+    return found
 
 
 def _next_chain(words: Words, view: memoryview[int], offset: int) -> int:

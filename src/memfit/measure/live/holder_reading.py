@@ -32,7 +32,7 @@ _LEAST_SECONDS = 0.1
 _LAST = 0.2  # seconds of the processor, of what there is, for what comes after reading
 _OF_THE_LARGEST = 0.5  # of the time for variables, at least
 _TO_SEE = 0.15  # seconds of the processor, in which the variables of most programs are seen
-_LEAST_WALKING = 0.3  # of the time that is left after the first reading
+_LEAST_WALKING = 0.6  # of the time that is left after the first reading
 _NOT_FOLLOWED = (
     "what C and C++ hold in process {} was not looked for, since that takes longer: "
     "--native does it"

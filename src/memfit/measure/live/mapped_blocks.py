@@ -10,8 +10,10 @@ from memfit.measure.kernel.mappings import Mapping
 from memfit.measure.kernel.proc import PAGE
 from memfit.measure.kernel.process_memory import ProcessMemory, Span
 from memfit.measure.live.heap import FLAGS, HEAD, Words
+from memfit.measure.live.outside_walk.memory_copy import Flags, MemoryCopy
 from memfit.model import Native
 
+_MOST_COPIED = 2**28
 _MAPPED = 2  # the flag of such a block's size
 
 
@@ -21,6 +23,7 @@ class MappedBlocks:
     def __init__(self, maps: Sequence[Mapping], memory: ProcessMemory) -> None:
         self._maps = [m for m in maps if m.nameless and m.writable]
         self._memory = memory
+        self._copy = MemoryCopy(self._maps, memory, _MOST_COPIED)
         self._seen: set[Span] = set()
         self._filled: dict[int, tuple[list[int], list[int]]] = {}
         self._starts = np.array([m.start for m in self._maps], dtype=np.uint64)
@@ -38,7 +41,10 @@ class MappedBlocks:
         at = np.searchsorted(self._starts, words, side="right") - 1
         inside = at >= 0
         inside[inside] = words[inside] < self._ends[at[inside]]
-        for word, i in sorted(set(zip(words[inside].tolist(), at[inside].tolist(), strict=True))):
+        words, at = words[inside], at[inside]
+        likely = self._may_begin(words, self._starts[at])
+        words, at = words[likely], at[likely]
+        for word, i in sorted(set(zip(words.tolist(), at.tolist(), strict=True))):
             page = word & -PAGE
             # Numbers begin behind the head; or, where their holder aligned them, near it.
             for head in (word - HEAD, page) if page + HEAD < word else (word - HEAD,):
@@ -48,6 +54,21 @@ class MappedBlocks:
                         self._seen.add(block)
                         yield block[0], block[1] - block[0], self._resident(block, i)
                     break
+
+    def _may_begin(self, words: Words, starts: Words) -> Flags:
+        """Which of these may be where a block begins, told for many at once.
+
+        Most lead to Python's small objects.
+        """
+        page, head = np.uint64(PAGE), np.uint64(HEAD)
+        likely = np.zeros(len(words), dtype=bool)
+        for heads in (words - head, words & ~(page - np.uint64(1))):
+            said = self._copy.words(heads, 2)
+            first, last = heads - said[:, 0], heads + (said[:, 1] & ~np.uint64(FLAGS))
+            mapped = (said[:, 1] & np.uint64(_MAPPED) != 0) & (first % page == 0)
+            gone = (said[:, 1] == 0) & (heads - starts < page)
+            likely |= (mapped & (last % page == 0)) | gone
+        return likely
 
     def _with_head(self, head: int, i: int) -> Span | None:
         """The block that has its head here, if there is one."""

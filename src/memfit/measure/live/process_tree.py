@@ -81,7 +81,8 @@ def read_process(pid: int, *, numbers: Sequence[Span] | None, until: float = inf
                 followed = follow(now.heap, now.arrays, now.maps, memory, until)
                 used, free = in_arenas(spans_of(parts, Layer.ARENAS), own, memory)
                 followed = replace(followed, threads=used, free_in_arenas=free)
-        parts += _rounding(now.total.pss - sum(m.pss for m in now.maps), len(now.maps))
+        listed = sum(m.pss for m in now.maps)
+        rounded = _rounding(now.total.pss - listed, len(now.maps))
         stat = proc.stat(pid)
     except PermissionError:
         raise UsageError(
@@ -97,11 +98,12 @@ def read_process(pid: int, *, numbers: Sequence[Span] | None, until: float = inf
         name=own[0].name if own else "",
         command=proc.command(pid),
         seconds=max(0.0, up - int(stat[19]) / os.sysconf("SC_CLK_TCK")),
-        rss=now.total.rss,
-        pss=now.total.pss,
+        rss=sum(m.rss for m in now.maps),
+        # Of what changes between two looks only one is told: that which the rows are of.
+        pss=listed + sum(part.bytes for part in rounded),
         private=sum(m.private for m in now.maps),
         reserved=sum(m.reserved for m in now.maps),
-        parts=tuple(parts),
+        parts=(*parts, *rounded),
         pools=tuple(_pools(own, [p for p in parts if p.layer is Layer.STACKS])),
         settings={name: environment[name] for name in SETTINGS if name in environment},
         native=followed,

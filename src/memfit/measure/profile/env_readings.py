@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.mappings import Mapping as MemoryMapping
 from memfit.measure.kernel.mappings import mappings
-from memfit.measure.kernel.process_memory import ProcessMemory
+from memfit.measure.kernel.process_memory import ProcessMemory, Span
 from memfit.measure.live.pymalloc import pools
 from memfit.model.profile import Counted, EnvReading
 
 _SHARED = ("/dev/shm/", "/memfd:", "/dev/zero", "/SYSV")
 _HEAP = "[heap]"
+_ARENA, _MALLOCS = 1 << 20, 1 << 26  # of Python's; of malloc's for threads: where they begin
 _LEAST_ROOM = 1 << 18  # of a stretch of address space that may be filled
 
 
@@ -66,15 +67,23 @@ def full_reading(
         maps = mappings(tree.main)
     except OSError:
         return None
-    python = 0
+    python = pooled = apart = 0
     with ProcessMemory(tree.main) as memory:
         for mapping in maps:
             if mapping.nameless and mapping.writable and mapping.rss:
-                python += pools(mapping, memory)[1]
+                spans, used = pools(mapping, memory)
+                python += used
+                pooled += sum(end - start for start, end in spans)
+                if mapping.start % _MALLOCS:
+                    apart += mapping.anonymous - _in_arenas(spans, memory)
     own = [m for m in maps if _is_memory(m)]
-    reserved = sum(m.reserved for m in own if m.path != _HEAP and m.writable)
+    writable = [m for m in own if m.writable and m.path != _HEAP]
+    shared = sum(m.reserved for m in writable if m.path.startswith(_SHARED))
+    reserved = sum(m.reserved for m in writable) - shared
     heap = sum(m.reserved for m in own if m.path == _HEAP)
     beyond = said.mapped + max(0, said.arena - heap)
+    apart += others - said.mapped
+    apart += sum(m.pss for m in own if m.path.startswith(_SHARED))
     held += sum(m.pss if m.path.startswith(_SHARED) else m.anonymous for m in maps)
     whole += sum(m.pss for m in maps)
     counts = {
@@ -82,13 +91,32 @@ def full_reading(
         Counted.OTHERS: others,
         Counted.PYTHON: python,
         Counted.MAPPED: max(0, reserved - beyond),
+        Counted.SHARED: shared,
     }
     rooms = {
         m.start: (m.reserved, m.rss)
         for m in own
         if m.writable and (m.reserved >= _LEAST_ROOM or m.path == _HEAP)
     }
-    return _reading(said, leg, held, whole, counts, rooms=rooms, collected=collected, full=True)
+    return replace(
+        _reading(said, leg, held, whole, counts),
+        rooms=rooms,
+        pools=pooled,
+        apart=apart,
+        collected=collected,
+        full=True,
+    )
+
+
+def _in_arenas(spans: list[Span], memory: ProcessMemory) -> int:
+    """The pages of Python's arenas, in which pools that are free now have none of the spans."""
+    found = end = 0
+    for start, stop in spans:
+        while stop > end:
+            begin = max(start, end)
+            end = begin + _ARENA
+            found += memory.resident(begin, end)
+    return found
 
 
 def _is_memory(mapping: MemoryMapping) -> bool:
@@ -119,10 +147,6 @@ def _reading(
     held: int,
     whole: int,
     counts: Mapping[Counted, int],
-    *,
-    rooms: Mapping[int, tuple[int, int]] | None = None,
-    collected: bool = False,
-    full: bool = False,
 ) -> EnvReading:
     return EnvReading(
         frame=said.frames,
@@ -134,8 +158,6 @@ def _reading(
         free=said.free,
         blocks=said.mapped,
         ended=said.ended,
-        collected=collected,
-        full=full,
+        full=False,
         leg=leg,
-        rooms=rooms or {},
     )

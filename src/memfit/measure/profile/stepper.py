@@ -10,7 +10,7 @@ import json
 import os
 import select
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,9 +57,15 @@ class Stepper:
         self.alive = alive
         self.peak = TreePeak(child.tree)
         self.frames_wanted = 0
+        self.walked_all = True
         self._ask, self._go = ask, go
         self._started = time.monotonic()
         self.said = self._wait()
+
+    @property
+    def left(self) -> float:
+        """Seconds until the child is ended."""
+        return self.timeout - (time.monotonic() - self._started)
 
     def step(self, soft: int, hard: int) -> Said:
         """Step to a frame, and on to an episode's end, at the most to another frame."""
@@ -88,8 +94,14 @@ class Stepper:
             raise Stopped(self._ended())
         return found
 
-    def holders(self, seconds: float) -> dict[tuple[str, str], tuple[int, int]]:
-        """Bytes and numbers by path and kind, read from outside; nothing where that cannot be."""
+    def holders(
+        self, seconds: float, packages: Collection[str] | None = ()
+    ) -> dict[tuple[str, str], tuple[int, int]]:
+        """Bytes and numbers by path and kind, read from outside; nothing where that cannot be.
+
+        Of what `packages` hold, the paths are told as well; None: of all. Where there is not time
+        enough for that, nothing is told.
+        """
         try:
             found = walk_outside(
                 self.child.tree.main,
@@ -98,8 +110,14 @@ class Stepper:
                 variables_only=True,
                 rows=_ALL_ROWS,
                 least=_LEAST_ROW,
+                packages=packages,
             )
         except NotWalkable:
+            return {}
+        cut = found["walk"]["cut"]
+        if packages == ():
+            self.walked_all = self.walked_all and not cut
+        elif cut:
             return {}
         rows: dict[tuple[str, str], tuple[int, int]] = {}
         for kind, of in (("arrays", "count"), ("python", "objects")):

@@ -30,7 +30,7 @@ class GrowthWarnings:
         self._near |= near
         text = f"{format_bytes(amount)} of {format_bytes(self.limit.bytes)}"
         if found.growth in (Growth.LEAKING, Growth.FILLING):
-            text += f", {_grows(found)}"
+            text += f", {growth_text(found)}"
         if found.reaches_limit_at is not None and found.low is not None:
             text += f": the limit is reached in about {_left(found.reaches_limit_at, seconds)} s"
             late = "never" if found.high is None else f"{_left(found.high, seconds)} s"
@@ -54,11 +54,13 @@ class GrowthWarnings:
         if found.growth is not Growth.LEAKING or found.grown_bytes < _MORE * self._grown:
             return ""
         self._grown = found.grown_bytes
-        return _grows(found)
+        return growth_text(found)
 
 
-def _grows(found: Forecast) -> str:
+def growth_text(found: Forecast) -> str:
+    """By how much it grows, since when, and in which processes."""
     text = f"{found.growth.value} by {format_bytes(round(found.bytes_per_second))}/s"
+    text += ", slowing down," if found.slowing else ""
     if found.since is not None:
         text += f" since {found.since:.0f} s"
     return text + (f", in {', '.join(found.members)}" if found.members else "")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from memfit.measure.children.process_lifetime import end_all
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.cgroup import Group
-from memfit.measure.record.growth_warnings import GrowthWarnings
+from memfit.measure.record.growth_warnings import GrowthWarnings, growth_text
 from memfit.measure.record.holder_looks import HolderLooks
 from memfit.measure.record.limit_guard import LimitGuard
 from memfit.measure.record.member_series import MemberSeries
@@ -19,7 +21,18 @@ from memfit.measure.record.oom_kills import OomKills
 from memfit.measure.record.recording import Recording
 from memfit.measure.record.recording_thread import RecordingThread
 from memfit.measure.record.sampling import Sampler
-from memfit.model import Event, EventKind, Forecast, Ledger, Limit, Member, Reading, Trace
+from memfit.model import (
+    Event,
+    EventKind,
+    Forecast,
+    Growth,
+    Ledger,
+    Limit,
+    Member,
+    Reading,
+    RunControl,
+    Trace,
+)
 from memfit.units import format_bytes
 
 _T = TypeVar("_T")
@@ -29,6 +42,7 @@ _SOONEST = 0.004  # seconds between two looks of the guard
 _FORECAST_SECONDS, _FORECAST_SHARE = 5.0, 200  # between two; each takes at most this part of it
 _LEDGER_GROWTH = 1.03  # a new peak worth its rows
 _LEDGER_FIRST, _LEDGER_SHARE = 0.3, 0.005  # seconds, and share of the time, that reading rows takes
+_LEDGER_APART, _LEDGER_TURN = 2.0, 0.04  # seconds, and share of the time, from rows to rows
 _LEDGER_LONGEST = 1.0  # seconds that one reading may take beyond that: nothing else is read then
 _LEAVING_SECONDS = 0.5  # what ends with the command may take so long after it
 
@@ -42,6 +56,7 @@ class Tools:
     say: Callable[[str], None]
     live: Callable[[Reading, Forecast | None], None] | None = None
     looks: HolderLooks | None = None  # at who holds the memory, where nobody minds a process more
+    control: RunControl | None = None
 
 
 class Recorder:
@@ -75,19 +90,23 @@ class Recorder:
         self._ledger_each = 0.0  # seconds for a process; the first time is more, for imports
         self._ledger_bytes = 0
         self._rows_at: float | None = None
+        self._peak_rows_at: float | None = None
         self._trouble = self._ready = False
 
     def begin(self, tree: proc.Tree, group: Group | None = None) -> None:
         """Start with a process that has just been started."""
         self.tree, self._group = tree, group
         self.started, self._clock = time.monotonic(), time.time()
+        if self.tools.control is not None:
+            self.tools.control.pid = tree.main
         self._safely(self._prepare)
 
     def _prepare(self) -> None:
         tree = self.tree
         self._sampler = Sampler(tree)
         self._oom_kills = OomKills(self._group, tree.main)
-        facts = {"command": list(self.command), "pid": tree.main, "started": self._clock}
+        facts: dict[str, Any] = {"command": list(self.command), "pid": tree.main}
+        facts |= {"started": self._clock, "cores": len(os.sched_getaffinity(0))}
         if self.limit is not None:
             facts |= {"limit_bytes": self.limit.bytes, "limit_source": self.limit.source}
             self._guard = LimitGuard(
@@ -99,6 +118,8 @@ class Recorder:
 
     def look(self) -> float:
         """Read once, and say when to look again."""
+        if self.tools.control is not None and self.tools.control.reason:
+            self._end_as_told(self.tools.control.reason)
         if not self._ready:
             self._safely(self._prepare)
         if not self._ready:
@@ -137,7 +158,7 @@ class Recorder:
             readings=tuple(self.readings),
             events=tuple(self.events),
             peak_ledger=self._peak_ledger,
-            rows_at=self._rows_at,
+            rows_at=self._peak_rows_at,
             members=self._members.members,
             exit_code=self.exit_code,
             cut=self.recording.failed,
@@ -169,7 +190,7 @@ class Recorder:
         if held := self._members.look(reading.seconds, self._sampler.held):
             self.recording.tell(lambda recording: recording.members(reading.seconds, held))
         self.peak = max(self.peak, reading.bytes)
-        self._rows_of_peak(reading.bytes)
+        self._read_rows(reading.bytes)
         if self.tools.looks is not None:
             self.tools.looks.look(self.seconds, self._sampler.held, reading.step)
         if self.seconds >= self._next_forecast:
@@ -189,31 +210,41 @@ class Recorder:
 
         return keep
 
-    def _rows_of_peak(self, amount: int) -> None:
+    def _read_rows(self, amount: int) -> None:
+        """Read the rows at a new peak and, with half of the time for it, now and then."""
         members = self._sampler.members
         room = _LEDGER_FIRST + _LEDGER_SHARE * self.seconds - self._ledger_seconds
         takes = self._ledger_each * len(members)
         if room < 0 or takes > max(room, _LEDGER_LONGEST):
             return
-        if amount < _LEDGER_GROWTH * self._ledger_bytes:
+        apart = max(_LEDGER_APART, _LEDGER_TURN * self.seconds)
+        due = takes <= room / 2 and self.seconds >= (self._rows_at or 0.0) + apart
+        if self.limit is not None:  # the guard waits meanwhile
+            due = due and takes < (self.limit.bytes - amount) / _FASTEST
+        higher = amount >= _LEDGER_GROWTH * self._ledger_bytes
+        if not (higher or due):
             return
         started = time.thread_time()
         ledger = self.tools.ledger(members)
         if ledger.components:  # else it has ended meanwhile
-            self._keep_rows(ledger)
-            if amount >= self.peak:  # else there was a higher one whose rows could not be read
+            self._keep_rows(ledger, highest=higher)
+            # Else there was a higher one whose rows could not be read.
+            if higher and amount >= self.peak:
                 self._event(EventKind.PEAK, f"a new peak: {format_bytes(amount)}", amount)
-            self._ledger_bytes = amount
+            self._ledger_bytes = max(self._ledger_bytes, amount)
         took = time.thread_time() - started
         self._ledger_seconds += took
         self._ledger_each = min(took / len(members), self._ledger_each or took)
 
-    def _keep_rows(self, ledger: Ledger) -> None:
-        seconds, self._peak_ledger = self.seconds, ledger
-        self._rows_at = seconds
+    def _keep_rows(self, ledger: Ledger, *, highest: bool = True) -> None:
+        seconds = self._rows_at = self.seconds
+        if highest:
+            self._peak_ledger, self._peak_rows_at = ledger, seconds
         self.recording.tell(lambda recording: recording.ledger(seconds, ledger))
 
     def _warn(self, amount: int, found: Forecast) -> None:
+        if self._ended_by_us:  # there is nothing more to warn of
+            return
         if text := self._warnings.text(amount, self.seconds, found):
             text = self._with_what_grew(text)
             self._event(EventKind.WARNING, text, amount)
@@ -244,13 +275,21 @@ class Recorder:
             self._keep_rows(self._guard.ledger)
         self._say(f"{text}: asking it to end")
 
+    def _end_as_told(self, reason: str) -> None:
+        """Its caller wants it to end: nothing that fails here may be in the way."""
+        end_all(self.tree.members)
+        if not self._ended_by_us:
+            self._ended_by_us = f"ended by its caller: {reason}"
+            self._event(EventKind.TERMINATED, self._ended_by_us)
+
     def _end(self, code: int, left: Sequence[int]) -> None:
         if self.tools.looks is not None:
             self.tools.looks.end()
         if self._ended_by_us:
-            self._event(
-                EventKind.KILLED, self._with_what_grew(self._ended_by_us, ended=True), self.peak
-            )
+            text = self._ended_by_us
+            if self.forecast is not None and self.forecast.growth is Growth.LEAKING:
+                text = f"{text}; {growth_text(self.forecast)}"
+            self._event(EventKind.KILLED, self._with_what_grew(text, ended=True), self.peak)
         else:
             self._look_for_oom_kills(killed=code == 128 + signal.SIGKILL)
             self._tell_of(left)

@@ -25,6 +25,7 @@ SCHEMA = 1
 APPLICATION = 0x6D656D66  # "memf"
 MOST_READINGS = 200_000  # about 50 bytes each
 MOST_EVENTS = 20_000
+MOST_LEDGERS = 64
 LONGEST_TEXT = 2**16  # characters of an event
 LATEST = 1e10  # seconds: 300 years
 WHOLE = 2**63  # a whole number of SQLite is below
@@ -118,15 +119,18 @@ class Recording:
         self._file.execute(f"INSERT INTO {table} ({names}) VALUES ({values})", row)
 
     def ledger(self, seconds: float, ledger: Ledger) -> None:
-        """Keep the rows at a peak; the highest one stays, and the latest."""
+        """Keep the rows at a time: the highest, the latest, and of many every second one."""
         rows = [_row(ledger, component) for component in ledger.components]
         total = sum(row["bytes"] for row in rows)
         self._file.execute("BEGIN")
         self._insert("ledgers", {"seconds": seconds, "bytes": total, "rows": json.dumps(rows)})
-        self._file.execute(
-            "DELETE FROM ledgers WHERE id NOT IN (SELECT max(id) FROM ledgers) AND id NOT IN "
-            "(SELECT id FROM ledgers ORDER BY bytes DESC, id LIMIT 1)"
-        )
+        kept = int(self._file.execute("SELECT count(*) FROM ledgers").fetchone()[0])
+        if kept > MOST_LEDGERS:
+            self._file.execute(
+                "DELETE FROM ledgers WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER "
+                "(ORDER BY id DESC) AS turn FROM ledgers) WHERE turn % 2 = 0) AND id NOT IN "
+                "(SELECT id FROM ledgers ORDER BY bytes DESC, id LIMIT 1)"
+            )
         self._file.execute("COMMIT")
 
     def started(self) -> float:
@@ -289,11 +293,10 @@ def scratch(place: Path | str | None, *, force: bool = False) -> Iterator[Path]:
     except (OSError, ValueError) as error:  # too long, not permitted, with a null byte
         raise UsageError(f"cannot record into {path}: {error}. Choose another file") from None
     if there and not (force and _is_over(path)):
-        what = "is there already"
-        if force:
-            what += ", and is no recording that has ended"
-        hint = "give another name with -o" if force else "give -f to replace it, or a new name"
-        raise UsageError(f"{there} {what}: {hint}")
+        if _is_over(path):
+            raise UsageError(f"{there} is there already: give -f to replace it, or a new name (-o)")
+        what = "is there already, and is no recording that has ended"
+        raise UsageError(f"{there} {what}: -f would not replace it; give a new name (-o)")
     if there:
         remove(path)
     if not folder:

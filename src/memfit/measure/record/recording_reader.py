@@ -24,6 +24,7 @@ from memfit.measure.record.recording import (
     APPLICATION,
     LATEST,
     LONGEST_TEXT,
+    MOST_LEDGERS,
     MOST_READINGS,
     PATIENCE,
     SCHEMA,
@@ -41,6 +42,7 @@ from memfit.model import (
     Member,
     Place,
     Reading,
+    RowsAt,
     Trace,
     size,
 )
@@ -88,10 +90,11 @@ class _About:
     limit_bytes: int | None = None
     limit_source: str = ""
     exit_code: int | None = None
+    cores: int | None = None
     holders: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _in_range(self.pid, self.exit_code or 0, *self.holders.values())
+        _in_range(self.pid, self.exit_code or 0, self.cores or 0, *self.holders.values())
         if self.limit_bytes is not None:
             _in_range(self.limit_bytes, least=1)
 
@@ -131,10 +134,7 @@ def load(path: Path) -> Trace:
             Event(seconds=seconds, kind=EventKind(kind), text=text, bytes=amount)
             for seconds, kind, text, amount in _rows(file, "events", *_EVENT)
         ]
-        peak = [
-            (from_json(_Peak, {"rows": json.loads(rows)}, foreign=True), seconds)
-            for rows, seconds in _rows(file, "ledgers", "rows", "seconds")[:1]
-        ]
+        ledgers = list(_ledgers(_rows(file, "ledgers", "rows", "seconds")))
         members = _rows(file, "members", *_MEMBER)
     limit = about.limit_bytes
     return Trace(
@@ -144,9 +144,11 @@ def load(path: Path) -> Trace:
         limit=None if limit is None else Limit(bytes=limit, source=about.limit_source),
         readings=tuple(sorted(readings, key=lambda reading: reading.seconds)),
         events=tuple(events),
-        peak_ledger=_ledger(peak[0][0]) if peak else None,
-        rows_at=peak[0][1] if peak else None,
+        peak_ledger=ledgers[0].ledger if ledgers else None,
+        rows_at=ledgers[0].seconds if ledgers else None,
+        rows_over_time=tuple(sorted(ledgers, key=lambda at: at.seconds)),
         exit_code=about.exit_code,
+        cores=about.cores,
         holders=about.holders,
         members=_members(members),
     )
@@ -291,6 +293,17 @@ def _in_range(*amounts: int, least: int = -WHOLE) -> None:
     for amount in amounts:
         if not least <= amount < WHOLE:
             raise ValueError(f"{reprlib.repr(amount)} is out of range")
+
+
+def _ledgers(found: Sequence[tuple[str, float]]) -> Iterator[RowsAt]:
+    """The highest rows, and as many others as are read in a moment."""
+    read = 0
+    for number, (text, seconds) in enumerate(found):
+        read += len(text)
+        if number and (number >= 2 * MOST_LEDGERS or read > _LONGEST):
+            return
+        peak = from_json(_Peak, {"rows": json.loads(text)}, foreign=True)
+        yield RowsAt(seconds=seconds, ledger=_ledger(peak))
 
 
 def _ledger(peak: _Peak) -> Ledger:

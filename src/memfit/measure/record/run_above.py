@@ -17,12 +17,18 @@ def run_above(pid: int) -> Trace | None:
     A process that another run left behind has its variable still: it must be below the command that
     is recorded, or be that, or be its keeper.
     """
-    place = proc.environment(pid).get(RECORDING)
-    if not place:
+    place = recording_of(pid)
+    if place is None:
         return None
     try:
-        trace = load(Path(place))
+        trace = load(place)
     except UsageError:
         return None
     around = {trace.pid, proc.state_and_parent(trace.pid)[1], *proc.descendants(trace.pid)}
     return trace if trace.exit_code is None and pid in around else None
+
+
+def recording_of(pid: int) -> Path | None:
+    """Where the run that started a process keeps its recording; None where none did."""
+    place = proc.environment(pid).get(RECORDING)
+    return Path(place) if place else None

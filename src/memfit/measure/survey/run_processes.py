@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from memfit.measure.kernel import proc
-from memfit.model import OtherProcesses, WorkerReading
+from memfit.model import OtherProcesses, ProcessNames, WorkerReading
 
 HELPERS = "helpers"
 _HELPER = re.compile(r"multiprocessing\.(resource_tracker|forkserver|semaphore_tracker)")
@@ -30,16 +30,32 @@ def read_workers(workers: Sequence[int]) -> WorkerReading:
     return WorkerReading(started=len(private), each_bytes=each, shared_bytes=helpers)
 
 
-def read_others(workers: Sequence[int]) -> tuple[OtherProcesses, ...]:
-    """What this process has started beside its workers and their helpers, by kind."""
+def read_others(
+    workers: Sequence[int],
+    started: Mapping[int, tuple[str, str]] | None = None,
+    names: ProcessNames = ProcessNames(),  # noqa: B008 - it is frozen
+) -> tuple[OtherProcesses, ...]:
+    """What this process has started beside its workers and their helpers, by kind.
+
+    `started` gives name and kind of some, by pid; a library may have `names` for its own.
+    """
     found: dict[tuple[str, str], list[int]] = {}
+    own = proc.rollup() if names.shared[0] else None
+    shared, of_library = own.pss_shmem if own is not None else 0, False
     for pid in _not_under(workers):
         if workers and _helps(pid, workers):
             continue
-        reading, kind = proc.rollup(pid), _kind(pid)
-        if reading is not None and kind is not None:
-            found.setdefault(kind, []).append(reading.private)
-    return tuple(
+        given = (started or {}).get(pid) or _named(pid, names)
+        reading, kind = proc.rollup(pid), given or _kind(pid)
+        if reading is None or kind is None:
+            continue
+        private = reading.private
+        if given is not None and names.shared[0]:
+            of_library = True
+            shared += reading.pss_shmem
+            private -= min(private, reading.pss_shmem)
+        found.setdefault(kind, []).append(private)
+    groups = [
         OtherProcesses(
             name=name,
             count=len(private),
@@ -48,7 +64,22 @@ def read_others(workers: Sequence[int]) -> tuple[OtherProcesses, ...]:
             for_envs=name != HELPERS,
         )
         for (name, what), private in sorted(found.items())
-    )
+    ]
+    if of_library and shared:
+        name, what = names.shared
+        groups.append(
+            OtherProcesses(
+                name=name, count=1, private_bytes=shared, what=what, for_envs=False, shared=True
+            )
+        )
+    return tuple(groups)
+
+
+def _named(pid: int, names: ProcessNames) -> tuple[str, str] | None:
+    """What a library calls a process of its own."""
+    command = proc.command(pid) if names.patterns else ""
+    rows = ((name, what) for pattern, name, what in names.patterns if re.search(pattern, command))
+    return next(rows, None)
 
 
 def _not_under(workers: Sequence[int]) -> Iterator[int]:

@@ -3,7 +3,8 @@
 It is told what the loop does: an env was stepped, an optimizer has updated, something is saved. It
 ends when two whole cycles of collecting and updating were seen and the peak has stopped growing.
 Where a script has nothing that updates, turns of its own loop are its cycles; where one compiled
-program is all of the training, that has no cycles, and its memory alone is watched.
+program is all of the training, that has no cycles, and its memory alone is watched. What the
+script does every so often, such as evaluating, is brought forward once before the end.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import replace
 
 from memfit.measure.kernel import proc
 from memfit.measure.kernel.quiet_thread import quiet_thread
+from memfit.measure.kernel.run_clock import RunClock
 from memfit.measure.survey.malloc import Malloc
 from memfit.measure.survey.phase_peaks import PhasePeaks
 from memfit.model.trial import TrialEnd, TrialReading
@@ -33,6 +35,8 @@ _STEADY_SECONDS, _STEADY_UPDATES, _GROWING_SECONDS = 2.0, 16, 5.0
 _WORKED_SECONDS = 4.0  # of all processors, in which a compiled program has filled its memory
 _LEAST_UPDATES = 8  # blocks find their places in malloc's heap only after a few
 _LEAST_STEPS = 100  # that a script without updates steps its env, if it trains
+# That what comes seldom is waited for, and watched; so many times as long where others compute.
+_SELDOM_SECONDS, _LONGER = 5.0, 3
 _NO_TURN_SECONDS = 20.0  # that such a script is watched for if it has no loop to tell its cycles
 
 Look = Callable[[str, bool], None]
@@ -46,8 +50,9 @@ class Trial:
     script, the trial does not end before its time: that may be what is to be planned. `turned`
     says whether the script's outermost loop has gone on since it was asked last, None where there
     is none over elements; `in_a_loop` whether the script is in any. `memory`
-    is the most that it may take, `seconds` for how long it goes on once it has updated; `alive` is
-    called now and then. Of a `short` one, one cycle will do.
+    is the most that it may take, `seconds` for how long it goes on once it has updated, without
+    what it waited for a processor, and `latest` with that; `alive` is called now and then. Of a
+    `short` one, one cycle will do.
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class Trial:
         in_a_loop: Callable[[], bool],
         memory: int,
         seconds: float,
+        latest: float = 0.0,
         started: float,
         alive: Callable[[], None],
         short: bool = False,
@@ -72,8 +78,10 @@ class Trial:
         self.alive = alive
         self.short = short
         self.memory = memory
+        self.clock = RunClock()
         self.started = started
         self.deadline = started + seconds
+        self.latest = started + (latest or seconds)
         self.own = os.getpid()
         self.peaks = PhasePeaks()
         self.malloc = Malloc()
@@ -83,13 +91,16 @@ class Trial:
         self.updates = self.cycles = self.env_steps = self.in_update = self.usual = 0
         self.built = self.peaks.now()
         self.peaks.close("build")
-        self.read = self.risen = self.begun = time.perf_counter()
+        self.read = self.risen = self.begun = self.clock()
         self.first = self.second = 0.0  # when the first update, and the second cycle, were done
         self.high = self.risen_updates = 0
         self.first_busy = self.risen_busy = time.process_time()
         self.asked = self.told = 0.0
         self.first_update = self.at_once = 0
         self.looked = False
+        self.seldom: dict[str, bool] = {}  # by its place in the program, whether it was seen
+        self.enough = self.enough_busy = 0.0  # when all else was seen
+        self.brought = 0
         self.turns = 0
         self.bare = self.turns_over = False  # nothing that could update is known; it has a loop
         self.running: Callable[[], bool] | None = None
@@ -113,7 +124,7 @@ class Trial:
                 self._cycle()
             elif self.phase != phase:
                 self._close(self.phase if self.phase != "build" else "rollout", phase)
-            elif time.perf_counter() > self.read + _BETWEEN_READINGS:
+            elif self.clock() > self.read + _BETWEEN_READINGS:
                 self._close(phase, phase)
             if self._done():
                 self._finish(TrialEnd.SEEN)
@@ -154,10 +165,10 @@ class Trial:
             self.running = None
             self.updates += 1
             self.in_update = self.in_update + 1 if self.phase == "update" else 1
-            if self.phase != "update" or time.perf_counter() > self.read + _BETWEEN_READINGS:
+            if self.phase != "update" or self.clock() > self.read + _BETWEEN_READINGS:
                 self._close("update", "update")
             if not self.first:
-                self.first, self.first_update = time.perf_counter(), self.env_steps
+                self.first, self.first_update = self.clock(), self.env_steps
                 self.first_busy = time.process_time()
             alone = not self.env_steps
             if (
@@ -169,6 +180,22 @@ class Trial:
                 self._look("update")
             if alone and self._done():
                 self._finish(TrialEnd.SEEN)
+
+    def due(self, place: str, *, now: bool) -> bool:
+        """What comes every so often: brought forward once, if the trial would end without it."""
+        with self.lock:
+            if self.over or self.short or not self.updates:
+                return now
+            bring = not now and not self.seldom.get(place) and self._is_late()
+            self.seldom[place] = self.seldom.get(place, False) or now or bring
+            self.brought += bring
+            return now or bring
+
+    def _is_late(self) -> bool:
+        """Whether the trial is about to end: all was seen, or is once this update is over."""
+        last = self.cycles == _CYCLES - 1 and self.phase == "update"
+        whole = self.in_update >= self.usual and self.updates >= _LEAST_UPDATES
+        return self._seen_enough() or (last and whole)
 
     def saving(self) -> None:
         """Something begins to be written."""
@@ -187,12 +214,12 @@ class Trial:
         with self.lock:
             self.over = True
 
-    def ended(self) -> None:
+    def ended(self, end: TrialEnd = TrialEnd.WHOLE) -> None:
         """The script has come to its end."""
         with self.lock:
             if not self.over and self.trains:
                 self._close(self.phase, self.phase)
-                self._finish(TrialEnd.WHOLE)
+                self._finish(end)
 
     @property
     def trains(self) -> bool:
@@ -204,7 +231,7 @@ class Trial:
 
     def _close(self, phase: str, then: str) -> None:
         self.peaks.close(phase)
-        self.phase, self.read = then, time.perf_counter()
+        self.phase, self.read = then, self.clock()
         if self.read > self.told + _ALIVE_SECONDS:
             self.told = self.read
             self.alive()
@@ -220,10 +247,10 @@ class Trial:
 
     def _look(self, moment: str) -> None:
         self.look(moment, False)
-        self.read = time.perf_counter()
+        self.read = self.clock()
 
     def _seen_enough(self) -> bool:
-        now = time.perf_counter()
+        now = self.clock()
         if self.short and (self.cycles or (not self.env_steps and self.updates >= _CYCLES)):
             return True
         if not self.updates:
@@ -256,10 +283,20 @@ class Trial:
         return worked > max(_WORKED_SECONDS, (time.process_time() - self.first_busy) / 2)
 
     def _done(self) -> bool:
-        if not self._seen_enough() or time.perf_counter() < self.asked:
+        if not self._seen_enough() or self.clock() < self.asked:
             return False
-        self.asked = time.perf_counter() + _ASK_SECONDS
+        if self._waits():
+            return False
+        self.asked = self.clock() + _ASK_SECONDS
         return not self.owned()
+
+    def _waits(self) -> bool:
+        """Whether something that comes seldom is yet to be brought forward, or is under way."""
+        if not self.enough:
+            self.enough, self.enough_busy = self.clock(), time.process_time()
+        waits = self.phase == "evaluate" or not all(self.seldom.values())
+        since, worked = self.clock() - self.enough, time.process_time() - self.enough_busy
+        return waits and not self.short and min(since / _LONGER, worked) < _SELDOM_SECONDS
 
     def _finish(self, end: TrialEnd) -> None:
         self.over = True
@@ -279,18 +316,22 @@ class Trial:
             built=self.built,
             first_update=self.first_update,
             whole=self.running is not None and self.running(),
+            brought=self.brought,
         )
 
     def _watch(self) -> None:
         while not self.over and os.getpid() == self.own:
             time.sleep(_WATCH_SECONDS)
+            self.clock.refresh()
             with self.lock:
                 if not self.over:
+                    self.peaks.watch()
                     self._end_by_itself()
 
     def _end_by_itself(self) -> None:
         """End where that is not for the loop to say."""
-        late = self.trains and time.perf_counter() > self.deadline
+        over = self.clock() > self.deadline or time.perf_counter() > self.latest
+        late = self.trains and over
         if late or proc.resident(self.own) + self.peaks.beside > self.memory:
             self._close(self.phase, self.phase)
             self._finish(TrialEnd.TIME if late else TrialEnd.MEMORY)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from memfit.measure.live.outside_walk.answer import walk_outside
 from memfit.measure.live.outside_walk.interpreter import Interpreter, NotWalkable
 from memfit.measure.live.outside_walk.memory_copy import MemoryCopy
 from memfit.measure.live.outside_walk.walk_phases import WholeWalk
+from tests import faults
 from tests.measure.live.outside_walk.children import PYTHONS, running
 
 MUTATES = """
@@ -53,10 +56,21 @@ for line in sys.stdin:
 """
 
 
+def count(process: subprocess.Popen[str]) -> int:
+    """How far it says that it is."""
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return int(process.stdout.readline())
+
+
+def goes_on(process: subprocess.Popen[str], since: int) -> bool:
+    return count(process) > since
+
+
 @pytest.mark.parametrize("python", PYTHONS)
 def test_one_that_changes_its_containers_all_the_time(python: str, tmp_path: Path) -> None:
     with running(MUTATES, tmp_path, python) as process:
-        assert process.stdin is not None and process.stdout is not None
         for _ in range(4):
             answer = walk_outside(process.pid, seconds=60, roles={})
             rows = {row["holder"]: row for row in answer["python"]}
@@ -64,13 +78,7 @@ def test_one_that_changes_its_containers_all_the_time(python: str, tmp_path: Pat
             assert 5000 <= rows["steady"]["objects"] <= 5002
             # Nothing is told that cannot be: all of it is less than 100 MB.
             assert sum(row["nbytes"] for row in answer["python"]) < 100e6
-            counts = []
-            for _ in range(2):
-                process.stdin.write("\n")
-                process.stdin.flush()
-                counts.append(int(process.stdout.readline()))
-                time.sleep(0.05)
-            assert counts[0] < counts[1]  # it goes on
+            assert faults.until(partial(goes_on, process, count(process)))
 
 
 GROWS_MEANWHILE = """

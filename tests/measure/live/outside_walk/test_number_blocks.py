@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from memfit.libraries import all_roles
+from memfit.measure.live.outside_walk.answer import walk_outside
 from tests.inside.target import Target
 from tests.measure.live.outside_walk.children import Walked, running
 
@@ -129,3 +130,32 @@ def test_a_graph_that_is_kept_is_named_by_what_keeps_it(
     # The input, what the first layer gives, and what the tanh makes of it that is kept twice.
     assert row["nbytes"] == 4 * (1000 * 32 + 1000 * 600)
     assert row["library"] == "torch"
+
+
+SMALL_TENSORS = """
+import sys
+import torch
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return 4096 * int(file.read().split()[1])
+
+first = [torch.full((7,), 1.0) for _ in range(2000)]
+before = resident()
+kept = [torch.full((7,), 1.0) for _ in range(20_000)]
+grown = resident() - before
+print("ready", flush=True)
+print(grown, flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.torch
+def test_small_tensors_count_with_all_that_malloc_gives_for_them(tmp_path: Path) -> None:
+    with running(SMALL_TENSORS, tmp_path) as process:
+        assert process.stdout is not None
+        grown = int(process.stdout.readline())
+        answer = walk_outside(process.pid, seconds=60, roles={}, variables_only=True)
+    rows = [*answer["arrays"], *answer["python"]]
+    held = sum(row["nbytes"] for row in rows if row["holder"].partition("[")[0] == "kept")
+    assert held == pytest.approx(grown, rel=0.1)

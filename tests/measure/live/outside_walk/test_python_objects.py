@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.measure.live.outside_walk.children import PYTHONS, Walked, running
+from memfit.measure.live.outside_walk.answer import walk_outside
+from tests.measure.live.outside_walk.children import PYTHONS, SECONDS, Walked, running
 
 HOLDERS = """
 import collections, dataclasses, json, sys, threading, time
@@ -169,3 +170,25 @@ def test_what_a_million_elements_hold_is_read_from_a_sample(tmp_path: Path) -> N
     assert row["elements"] == 10**6
     assert row["small_bytes"] == pytest.approx(10**6 * each, rel=0.05)
     assert row["objects"] == pytest.approx(3 * 10**6, rel=0.05)
+
+
+def test_what_a_package_holds_is_named_where_that_is_asked(tmp_path: Path) -> None:
+    script = """
+    import logging, time
+    for number in range(500):
+        logging.getLogger(f"episode {number}").data = bytearray(3000)
+    print("ready", flush=True)
+    time.sleep(600)
+    """
+    with running(script, tmp_path) as process:
+        pid = process.pid
+        unnamed = walk_outside(pid, seconds=SECONDS, roles={}, variables_only=True)
+        one = walk_outside(
+            pid, seconds=SECONDS, roles={}, variables_only=True, packages=["logging"]
+        )
+        every = walk_outside(pid, seconds=SECONDS, roles={}, variables_only=True, packages=None)
+    whole = 500 * 3000
+    assert all(row["nbytes"] < whole / 10 for row in unnamed["python"])
+    (row,) = [row for row in one["python"] if row["nbytes"] >= whole]
+    assert row["holder"] == "logging.Logger.manager.loggerDict[*].data"
+    assert any(row["nbytes"] >= whole for row in every["python"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,7 +27,12 @@ class OutsideWalk:
     """
 
     def __init__(
-        self, pid: int, *, roles: Mapping[str, str], most_copied: int = _LARGEST_COPY
+        self,
+        pid: int,
+        *,
+        roles: Mapping[str, str],
+        most_copied: int = _LARGEST_COPY,
+        packages: Collection[str] | None = (),
     ) -> None:
         self.pid = pid
         self._memory = ProcessMemory(pid)
@@ -40,6 +45,7 @@ class OutsideWalk:
                     maps, self._memory, min(most_copied, available() // _OF_AVAILABLE)
                 )
                 self._walk = WholeWalk(Interpreter(pid, maps, copy), maps, roles)
+                self._walk.packages = packages
         except BaseException:
             self.close()
             raise
@@ -71,6 +77,7 @@ class OutsideWalk:
                 "longest_hold_seconds": 0.0,
                 "added_bytes": 0,
                 "complete": walk.complete,
+                "cut": walk.cut,
             },
         }
 
@@ -107,13 +114,15 @@ def walk_outside(
     variables_only: bool = False,
     rows: int = MOST_ROWS,
     least: int = LEAST_ROW,
+    packages: Collection[str] | None = (),
 ) -> dict[str, Any]:
     """What a process's objects hold, within about so many seconds. Raises NotWalkable.
 
-    With `variables_only`, what packages hold is left out.
+    With `variables_only`, what packages hold is left out; but what these `packages` hold, or all
+    where that is None, is named as if they were the run's own.
     """
     until = time.monotonic() + seconds
-    with OutsideWalk(pid, roles=roles, most_copied=most_copied) as walk:
+    with OutsideWalk(pid, roles=roles, most_copied=most_copied, packages=packages) as walk:
         walk.variables(until - time.monotonic())
         if not variables_only:
             walk.libraries(until - time.monotonic())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memfit.measure.kernel.mappings import Mapping, listed
 from memfit.measure.kernel.proc import PAGE
-from memfit.measure.kernel.process_memory import ProcessMemory, cut
+from memfit.measure.kernel.process_memory import ProcessMemory, Span, cut
 
 Addresses = NDArray[np.uint64]
 Words = NDArray[np.uint64]
@@ -28,6 +28,7 @@ _CHUNK = 1 << _BITS
 _WORDS = _CHUNK // 8
 _LARGEST = 2**36  # a mapping beyond that is address space kept for something else
 _MORE_MARKS = 2**27  # for 2 GiB that come while it is read
+_LARGE_REGION = 2**32  # of which it is asked for each stretch anew
 _MOST_AT_ONCE = 256  # chunks that one read brings, at most
 
 
@@ -37,6 +38,7 @@ class MemoryCopy:
     def __init__(self, maps: Sequence[Mapping], memory: ProcessMemory, most_bytes: int) -> None:
         self._memory = memory
         self._regions_known: list[_Region] = []
+        self._filled: dict[int, tuple[list[int], list[int]]] = {}  # by region: what is there
         self._slots = np.zeros(0, dtype=np.int32)
         self.mark_places = 0
         self._know(_Region(m.start, m.end, m.rss == m.reserved) for m in maps if _has_objects(m))
@@ -60,6 +62,7 @@ class MemoryCopy:
             chunks += region.chunks
             self.mark_places += (region.end - region.start) // 16
             self._regions_known.append(region)
+        self._filled.clear()  # regions have other numbers now
         known = sorted(self._regions_known, key=lambda region: region.start)
         self._start_list = [region.start for region in known]
         self._end_list = [region.end for region in known]
@@ -195,6 +198,7 @@ class MemoryCopy:
     def _drop(self) -> None:
         self._slots[:] = -1
         self._used, self._again = 0, True
+        self._filled.clear()
 
     def _know_more(self, maps: Sequence[Mapping]) -> None:
         """Take in what came since, behind what was there or elsewhere."""
@@ -249,11 +253,25 @@ class MemoryCopy:
             into[:] = 0
         end = min(high, start + len(run) * _CHUNK)
         span = max(low, start), end
-        # Where all of a mapping is there, nothing is made by reading it.
-        for a, b in [span] if self._whole[at] else self._memory.present(*span):
+        for a, b in self._there(at, span):
             self._memory.read_into(into[(a - start) // 8 : (b - start) // 8], a)
         self._slots[run] = np.arange(self._used, self._used + len(run))
         self._used += len(run)
+
+    def _there(self, at: int, span: Span) -> Iterable[Span]:
+        """What is in memory of a stretch of a region: to read another page would make it."""
+        low, high = self._start_list[at], self._end_list[at]
+        if self._whole[at]:
+            return [span]
+        if high - low > _LARGE_REGION:
+            return self._memory.present(*span)
+        if at not in self._filled:  # once for all that will be read of it
+            found = list(self._memory.present(low, high))
+            self._filled[at] = [a for a, _ in found], [b for _, b in found]
+        begins, ends = self._filled[at]
+        first, last = bisect_right(ends, span[0]), bisect_left(begins, span[1])
+        pieces = zip(begins[first:last], ends[first:last], strict=True)
+        return [(max(a, span[0]), min(b, span[1])) for a, b in pieces]
 
 
 class _Region:

@@ -18,7 +18,8 @@ _DATA, _COUNT, _SHAPE, _BASE, _DTYPE, _ARRAY_WORDS = 2, 3, 4, 6, 7, 9
 _MOST_DIMENSIONS = 64
 _MOST_VIEWS = 16
 # A tensor in C++, in words; what follows its Python object is counted from there.
-_STORAGE, _META, _OBJECT, _SIZES, _DTYPE_AFTER, _TENSOR_WORDS = 2, 3, (6, 7, 8), 1, 14, 24
+_STORAGE, _META, _VERSION, _OBJECT, _SIZES, _DTYPE_AFTER = 2, 3, 5, (6, 7, 8), 1, 14
+_TENSOR_WORDS = 24
 _INLINE_SIZES = 5
 _GRADIENT, _HISTORY, _META_WORDS = 5, 6, 8
 _STORAGE_DATA, _STORAGE_DEVICE, _STORAGE_BYTES, _STORAGE_WORDS = 2, 5, 6, 7
@@ -37,7 +38,7 @@ _DTYPES = {
 }
 _DEVICES = {0: "cpu", 1: "cuda"}
 _MOST_BYTES = 2**46
-_MOST_OVERHEAD = 1024
+_LEAST_GIVEN, _MOST_OVERHEAD, _MOST_AROUND = 32, 1024, 128
 _TENSORS_AT_ONCE = 20_000
 
 Mark = Callable[[Addresses], Flags]
@@ -113,6 +114,7 @@ class NumberBlocks(Blocks):
             self.holders[int(owners[i])] = block
         small = ~large & (nbytes > 0)
         self._small(batch.at(small), nbytes[small], "numpy", words[small, _DTYPE], shapes[small])
+        self._around(words[small, _DATA], nbytes[small], batch.at(small))
         yield from self._objects(words, nbytes, batch)
 
     def _owners(self, addresses: Addresses) -> tuple[Addresses, Words]:
@@ -236,11 +238,26 @@ class NumberBlocks(Blocks):
     def _overheads(self, inner: Addresses, tensors: Words, batch: Batch) -> None:
         """Count what malloc gave for the C++ objects of tensors: as much as small numbers take."""
         total = np.zeros(len(inner), dtype=np.int64)
-        for places in (inner, tensors[:, _STORAGE]):
-            head = self._copy.word(places - np.uint64(8)) & ~np.uint64(7)
-            right = (head >= np.uint64(32)) & (head <= np.uint64(_MOST_OVERHEAD))
-            total += np.where(right, head, np.uint64(0)).astype(np.int64)
-        self._numbered.add(batch.at(total > 0), total[total > 0] * 0, total[total > 0], count=False)
+        for places in (inner, tensors[:, _STORAGE], tensors[:, _VERSION]):
+            given = self._given(places)
+            total += np.where(given <= _MOST_OVERHEAD, given, 0)
+        self._beside(batch, total)
+
+    def _around(self, starts: Addresses, nbytes: Indices, batch: Batch) -> None:
+        """Count what malloc gave more for small numbers than they take: heads, and rounding up."""
+        more = self._given(starts) - nbytes
+        self._beside(batch, np.where(more <= _MOST_AROUND, more, 0))
+
+    def _given(self, places: Addresses) -> Indices:
+        """The size that malloc has noted before each place; of what it did not give, nothing."""
+        heads = self._copy.word(places - np.uint64(8)) & ~np.uint64(7)
+        sound = (heads >= _LEAST_GIVEN) & (heads % np.uint64(16) == 0) & (heads < _MOST_BYTES)
+        return np.where(sound, heads, np.uint64(0)).astype(np.int64)
+
+    def _beside(self, batch: Batch, amounts: Indices) -> None:
+        """Count memory for the holders of some objects, beside what these are."""
+        there = amounts > 0
+        self._numbered.add(batch.at(there), amounts[there] * 0, amounts[there], count=False)
 
     def of_torch(self, words: Words) -> Flags:
         """Which of these words point into torch's libraries, as the first of its objects do."""
@@ -277,6 +294,7 @@ class NumberBlocks(Blocks):
             self.holders[int(storages[i])] = block
         small = (nbytes < LARGE) & on_cpu & (nbytes > 0)
         self._small(batch.at(small), nbytes[small], "torch", types[small], shapes[small])
+        self._around(words[small, _STORAGE_DATA], nbytes[small], batch.at(small))
         return int((nbytes * batch.weights).sum())
 
     def _tensor_shapes(self, tensors: Words, batch: Batch) -> tuple[Indices, Words]:

@@ -14,7 +14,7 @@ from memfit.measure.live.outside_walk.type_kinds import TypeKind
 
 NUMBERED = 8  # elements of so short a container have their own places
 _NAMED_KEYS, _NUMBERED_KEYS = 256, 8
-_SAMPLED_FROM, _LEAST_SAMPLED = 400_000, 20_000  # elements; a sample has half as many
+_SAMPLED_FROM, _LEAST_SAMPLED = 400_000, 4_000  # elements; a sample has half as many
 _MOST_FRAMES = 2000
 _DISTINCT = 0.95  # of a sample, so that what it stands for is as many
 NOBODY = np.zeros(0, dtype=np.uint64)

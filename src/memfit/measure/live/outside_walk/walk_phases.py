@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +54,7 @@ class Roots:
 class WholeWalk(ObjectWalk):
     """A walk over a whole process."""
 
+    packages: Collection[str] | None = ()  # that are named like the run's own modules; None: all
     complete = False  # whether all objects have been seen
     cut = False  # whether the time was too short
 
@@ -81,7 +82,7 @@ class WholeWalk(ObjectWalk):
     def _walk(self) -> None:
         modules = list(self._modules())
         standard = self._standard(modules)
-        self.modules = [_owned(m, standard) for m in modules]
+        self.modules = [_owned(m, standard, self.packages) for m in modules]
         self._run = np.array(sorted(m.variables for m in self.modules if m.run), dtype=np.uint64)
         self._all = np.array(sorted(m.variables for m in self.modules), dtype=np.uint64)
         self._run_names = {m.name for m in self.modules if m.run}
@@ -290,8 +291,10 @@ class WholeWalk(ObjectWalk):
         return words[:, ::2], words[:, 1::2]
 
 
-def _owned(module: Module, standard: str) -> Module:
+def _owned(module: Module, standard: str, packages: Collection[str] | None) -> Module:
     run, package = owner(module.name, module.file, standard)
+    first = module.name.partition(".")[0]
+    run = run or (f"{first}." not in _OURS and (packages is None or first in packages))
     return Module(**{**vars(module), "run": run, "package": package})
 
 
