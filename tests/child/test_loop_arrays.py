@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from memfit.child.loop_arrays import looked_at_here, looked_at_in_a_fork, queues_of
+from memfit.child.loop_arrays import looked_at_here, looked_at_in_a_fork
 
 MIB = 2**20
 
@@ -51,15 +50,6 @@ def test_what_is_mapped_from_a_file_is_as_resident_to_a_fork(
         found = next(row for row in look() if row.path == "rb['observation']")
         assert found.mapped and found.bytes == 64 * MIB
         assert 8 * MIB <= found.resident <= 12 * MIB
-
-
-def test_queues_are_found_by_their_path() -> None:
-    class Agent:
-        def __init__(self) -> None:
-            self.memory = deque([1, 2], maxlen=10)
-            self.endless = deque([1])
-
-    assert queues_of([("agent", Agent()), ("n", 3)]) == {"agent.memory": (2, 10)}
 
 
 def test_variables_of_running_functions_are_found(main: ModuleType) -> None:

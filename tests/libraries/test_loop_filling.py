@@ -34,3 +34,9 @@ def test_a_buffer_is_full_after_the_steps_that_fill_it(rows: int, steps: int, si
     assert rate > 0 and abs(float(rate) * steps / rows - 1) <= 0.34
     knobs = {"n": steps_to_fill(size, rate)}
     assert parse_size(filled_after("n", rate), knobs).evaluate(knobs) >= size
+
+
+def test_a_large_page_may_be_there_for_one_row() -> None:
+    assert fill_rate(7000, 5000) == Fraction(7, 5)
+    assert fill_rate(7000, 5000, 4500) == 1
+    assert fill_rate(7000, 5000, 6000) == Fraction(7, 5)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from memfit.libraries.loop.changed_settings import change_own_files, with_argument_values
-from memfit.libraries.loop.constants import settable, with_values
+from memfit.libraries.loop.constants import settable
+from memfit.libraries.loop.main_code import main_code
 from memfit.libraries.loop.own_files import OwnFiles
 from memfit.libraries.loop.setting_sources import SettingSources
 from memfit.libraries.loop.settings import settings_in
@@ -69,6 +70,26 @@ class TestText:
         assert settable("n = 4") == {"n": True}
         assert settable("def f(n=4): pass\nfor n in range(3): pass") == {"n": False}
 
+    def test_names_that_get_their_values_together_are_settable_one_by_one(self) -> None:
+        text = """
+lr, batch = 1e-3, 64
+[envs, steps] = [8, 128]
+first, *rest = 1, 2, 3
+class Agent:
+    def __init__(self, n):
+        self.capacity, self.depth, self.rows = 500, n, 6
+        self.rows = n
+def main():
+    (width, layers), size = (4, 2), 7
+"""
+        plain = {"batch": True, "envs": True, "steps": True, "size": True}
+        assert settable(text) == {**plain, "capacity": True}
+        space: dict[str, Any] = {}
+        exec(main_code(text, "f.py", {"batch": 16, "capacity": 9, "envs": 2}), space)
+        assert (space["lr"], space["batch"], space["envs"], space["steps"]) == (1e-3, 16, 2, 128)
+        agent = space["Agent"](3)
+        assert (agent.capacity, agent.depth, agent.rows) == (9, 3, 3)
+
     def test_attributes_of_other_objects_have_values_of_their_own(self) -> None:
         text = """
 class Env:
@@ -93,7 +114,7 @@ result = main(more=7)
 """
         main: dict[str, Any] = {}
         knobs = {"SIZE": 5, "num_envs": 9, "width": 17, "steps": 3, "more": 4, "epochs": 2}
-        exec(with_values(text, "x", knobs), main)
+        exec(main_code(text, "x", knobs), main)
         assert (main["SIZE"], main["Args"].num_envs, main["config"]["width"]) == (5, 9, 17)
         assert main["result"] == (3, 4, 2)
         assert main["Args"].batch_size == 0
@@ -101,7 +122,7 @@ result = main(more=7)
     def test_an_argument_of_somebody_elses_function_counts_where_nothing_else_does(self) -> None:
         text = "batch_size = 64\ngiven = dict\nfound = given(batch_size=1, rows=2)"
         main: dict[str, Any] = {}
-        exec(with_values(text, "x", {"batch_size": 8, "rows": 9}), main)
+        exec(main_code(text, "x", {"batch_size": 8, "rows": 9}), main)
         assert main["found"] == {"batch_size": 1, "rows": 9} and main["batch_size"] == 8
 
     def test_options_and_fields_get_other_defaults(self) -> None:
@@ -116,7 +137,7 @@ parser.add_argument("--num-steps", type=int, default=2)
 found = parser.parse_args([])
 """
         main: dict[str, Any] = {}
-        exec(with_values(text, "x", {"hidden": 5, "num_steps": 9}), main)
+        exec(main_code(text, "x", {"hidden": 5, "num_steps": 9}), main)
         assert main["Args"]().hidden == 5 and main["found"].num_steps == 9
 
     def test_arguments_that_were_given_get_other_values(self) -> None:

@@ -37,7 +37,7 @@ def main() -> None:
     except SystemExit as stop:
         answer = child.ran_on(stop) or child.tried(stop.code) or answer_to_exit(stop.code)
     except BaseException as error:  # noqa: BLE001 - whatever the target raises is the answer
-        answer = child.ran_on(error) or answer_to(error)
+        answer = child.ran_on(error) or child.tried(1) or answer_to(error)
     if os.getpid() != own:  # a fork of the target came to its end; the target itself goes on
         os._exit(0)
     child.answer(replace(answer, progress=child.loop.progress()))

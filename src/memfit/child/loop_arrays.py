@@ -11,12 +11,11 @@ import select
 import signal
 import threading
 import warnings
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from memfit.child.script_variables import attributes
+from memfit.child.loop_lists import Length, Variables, queues_of
 from memfit.inside.holders import array_rows
 from memfit.inside.pace import Pace
 from memfit.inside.walk_phases import WholeWalk
@@ -27,12 +26,10 @@ from memfit.model.trial import TrialArrays
 
 _SECONDS = 20.0  # after which a fork that looks is ended
 _PART = 1 << 16
-_DEPTH, _MOST_OBJECTS = 4, 5_000  # of the search for queues
 _TENSORDICT = "._tensordict["  # where one has its tensors, which it gives as a dict does
-Variables = Iterable[tuple[str, Any]]
 
 
-def loop_arrays(queues: Mapping[str, tuple[int, int]], memory: ProcessMemory) -> list[TrialArrays]:
+def loop_arrays(queues: Mapping[str, Length], memory: ProcessMemory) -> list[TrialArrays]:
     """What the variables of the run hold, by holder, the largest first."""
     walk = WholeWalk(Pace(lambda: False), dict(all_roles()))
     try:
@@ -44,60 +41,30 @@ def loop_arrays(queues: Mapping[str, tuple[int, int]], memory: ProcessMemory) ->
     return [_in_queue(held, queues) for held in found]
 
 
-def queues_of(variables: Iterable[tuple[str, Any]]) -> dict[str, tuple[int, int]]:
-    """Queues of bounded length that variables hold: how many elements they have, and may have."""
-    return {p: (len(q), q.maxlen) for p, q in _held_by(variables, deque) if q.maxlen and q}
-
-
-def list_lengths(variables: Iterable[tuple[str, Any]]) -> dict[str, int]:
-    """The lists that variables hold, and queues without bound, by how many elements they have."""
-    lists = ((path, found) for path, found in _held_by(variables, (list, deque)))
-    return {path: len(found) for path, found in lists if not getattr(found, "maxlen", None)}
-
-
-def _held_by(
-    variables: Iterable[tuple[str, Any]], kind: type | tuple[type, ...]
-) -> Iterator[tuple[str, Any]]:
-    """Things of a kind that variables, and attributes of what they hold, are."""
-    level = [(name, thing) for name, thing in variables]
-    seen: set[int] = set()
-    for _ in range(_DEPTH):
-        below: list[tuple[str, Any]] = []
-        for path, thing in level[:_MOST_OBJECTS]:
-            if id(thing) in seen:
-                continue
-            seen.add(id(thing))
-            if isinstance(thing, kind):
-                yield path, thing
-            else:
-                below += [(f"{path}.{name}", value) for name, value in attributes(thing).items()]
-        level = below
-
-
-def _in_queue(held: TrialArrays, queues: Mapping[str, tuple[int, int]]) -> TrialArrays:
-    for path, (elements, capacity) in queues.items():
+def _in_queue(held: TrialArrays, queues: Mapping[str, Length]) -> TrialArrays:
+    for path, length in queues.items():
         at = held.path.find(f"{path}[*]")
         if at == 0 or (at > 0 and held.path[at - 1] == "."):
-            return replace(held, elements=elements, capacity=capacity, grows=not capacity)
+            most = length.most
+            return replace(held, elements=length.elements, capacity=most, grows=not most)
     return held
 
 
 def looked_at_here(
-    variables: Variables = (), growing: Mapping[str, int] | None = None
+    variables: Variables = (), growing: Mapping[str, Length] | None = None
 ) -> list[TrialArrays]:
     """The same from a thread of its own, so that this one's calls are seen too.
 
-    Lists that are `growing` have so many elements, and no bound.
+    Lists that are `growing` are told as queues are.
     """
     with ProcessMemory(os.getpid()) as memory:
         return _looked_at(variables, memory, growing or {})
 
 
 def _looked_at(
-    variables: Variables, memory: ProcessMemory, growing: Mapping[str, int]
+    variables: Variables, memory: ProcessMemory, growing: Mapping[str, Length]
 ) -> list[TrialArrays]:
-    endless = {path: (length, 0) for path, length in growing.items()}
-    queues = {**queues_of(variables), **endless}
+    queues = {**queues_of(variables), **growing}
     if threading.current_thread() is not threading.main_thread():
         return loop_arrays(queues, memory)
     found: list[TrialArrays] = []

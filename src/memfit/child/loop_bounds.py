@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import operator
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
@@ -50,7 +51,7 @@ def _loops_in(frame: FrameType) -> Iterator[tuple[LoopBound, ...]]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return
-    names = _Names(frame)
+    names = Names(ChainMap(dict(local_variables(frame)), frame.f_globals))
     for loop in _around(tree, frame):
         target = getattr(loop, "target", None)
         if any(word in _REPEATS for word in _words(target)):
@@ -111,7 +112,7 @@ def _statements(node: Any) -> Iterator[Any]:
 # -- bounds ----------------------------------------------------------------------------------------
 
 
-def _bounds(loop: Any, names: _Names) -> Iterator[LoopBound]:
+def _bounds(loop: Any, names: Names) -> Iterator[LoopBound]:
     if isinstance(loop, ast.While):
         for test in _alternatives(loop.test, ast.And):
             yield from _compared(test, names, ends=False)
@@ -122,7 +123,7 @@ def _bounds(loop: Any, names: _Names) -> Iterator[LoopBound]:
             yield from _compared(test, names, ends=True)
 
 
-def _counted(loop: Any, names: _Names) -> Iterator[LoopBound]:
+def _counted(loop: Any, names: Names) -> Iterator[LoopBound]:
     over, target = loop.iter, loop.target
     if _called(over) == "enumerate" and over.args and isinstance(target, ast.Tuple):
         over, target = over.args[0], target.elts[0]
@@ -142,7 +143,7 @@ def _counted(loop: Any, names: _Names) -> Iterator[LoopBound]:
         yield LoopBound(done=at, total=total, counts=True, line=line)
 
 
-def _compared(test: ast.expr, names: _Names, *, ends: bool) -> Iterator[LoopBound]:
+def _compared(test: ast.expr, names: Names, *, ends: bool) -> Iterator[LoopBound]:
     """What a condition compares: the loop goes on while it holds, or ends where it does."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return
@@ -191,12 +192,11 @@ def _words(target: ast.expr | None) -> list[str]:
     return target.id.lower().split("_") if isinstance(target, ast.Name) else []
 
 
-class _Names:
-    """The values of expressions in a frame; what would call the program's code has none."""
+class Names:
+    """The values of expressions of variables; what would call the program's code has none."""
 
-    def __init__(self, frame: FrameType) -> None:
-        self.locals: Mapping[str, Any] = dict(local_variables(frame))
-        self.globals = frame.f_globals
+    def __init__(self, variables: Mapping[str, Any]) -> None:
+        self.variables = variables
 
     def value(self, node: Any) -> Any:
         """The value of an expression, None where it is not known."""
@@ -210,7 +210,7 @@ class _Names:
             case ast.Constant():
                 return node.value
             case ast.Name():
-                return self.locals[node.id] if node.id in self.locals else self.globals[node.id]
+                return self.variables[node.id]
             case ast.Attribute():
                 return getattr(self._value(node.value), node.attr)
             case ast.Subscript():

@@ -13,14 +13,17 @@ from types import ModuleType
 from typing import Any
 
 from memfit.analyses.run_length import run_length
-from memfit.child.loop_arrays import list_lengths, looked_at_here, looked_at_in_a_fork
+from memfit.child.launched_ranks import Started
+from memfit.child.loop_arrays import looked_at_here, looked_at_in_a_fork
 from memfit.child.loop_bounds import loops_of
+from memfit.child.loop_lists import Length, lists_of
 from memfit.child.outer_loop import OuterLoop, in_a_loop
 from memfit.child.script_variables import script_variables
 from memfit.libraries import all_libraries
+from memfit.libraries.loop.own_files import OwnFiles
 from memfit.measure.survey.run_processes import read_others
 from memfit.measure.survey.trial import Trial
-from memfit.model import Readings
+from memfit.model import OtherProcesses, Readings
 from memfit.model.job import Answer, Job, Look, Status
 from memfit.model.progress_file import write_progress
 from memfit.model.training import Looping, LoopListener
@@ -51,11 +54,22 @@ class _NeverLearned(LoopListener):
     def goes_on(self) -> None:
         return
 
+    def due(self, place: str, *, now: bool) -> bool:
+        return now
+
     def saving(self) -> None:
         return
 
     def saved(self) -> None:
         return
+
+
+def _has_grown(before: Length, now: Length, more: float) -> bool:
+    """Whether a list is longer by about as much as the run has gone on, or goes to its bound."""
+    if not 0 < before.elements < now.elements:
+        return False
+    longer = now.elements / before.elements
+    return bool(now.most) or (more >= _LONGER and abs(longer - more) <= _ALIKE * more)
 
 
 class LoopTrial:
@@ -74,7 +88,10 @@ class LoopTrial:
         self.held: dict[str, list[TrialArrays]] = {}
         self.last: list[TrialArrays] = []
         self.at_end = False
-        self.lengths: tuple[dict[str, int], int] = {}, 0  # of lists, when the run had come so far
+        self.beside: Started = {}  # processes that were started before the program
+        self.others: tuple[OtherProcesses, ...] = ()  # what other processes held at an earlier look
+        # Of lists, when the run had come so far.
+        self.lengths: tuple[dict[str, Length], int] = {}, 0
 
     def begin(self, training: Looping) -> None:
         """Let it run on, and measure it meanwhile."""
@@ -94,6 +111,7 @@ class LoopTrial:
             in_a_loop=in_a_loop,
             memory=self.job.trial_bytes or _ROOM,
             seconds=self.job.trial_seconds,
+            latest=self.job.trial_latest,
             started=self.started,
             alive=self._note,
             short=self.job.short,
@@ -108,13 +126,18 @@ class LoopTrial:
         if self.training is not None:
             self.training.dismiss()
 
-    def ended(self) -> Answer | None:
-        """Tell what was seen of a script that has ended; nothing where it trained nothing."""
+    def ended(self, *, failed: bool = False) -> Answer | None:
+        """Tell what was seen of a script that has ended; nothing where it trained nothing.
+
+        One that `failed` after something was brought forward may not have been ready for it.
+        """
         if self.trial is not None and self.trial.trains and not self.trial.over:
+            if failed and not self.trial.brought:
+                return None
             if self.main is not None:
                 sys.modules["__main__"] = self.main
             self.at_end = True
-            self.trial.ended()
+            self.trial.ended(TrialEnd.SEEN if failed else TrialEnd.WHOLE)
         return None
 
     def progress(self) -> Progress:
@@ -135,7 +158,8 @@ class LoopTrial:
             found = looked_at_here(variables, self._growing(variables))
         else:
             found = looked_at_in_a_fork(variables)
-            self.lengths = list_lengths(variables), self._done
+            self.lengths = lists_of(variables, ()), self._done
+            self.others = self._others()
         if found:
             self.held[moment] = [*self._gone(moment, found), *found] if self.at_end else found
             self.last = found
@@ -151,17 +175,17 @@ class LoopTrial:
         assert self.trial is not None
         return self.trial.env_steps or self.trial.updates
 
-    def _growing(self, variables: list[tuple[str, Any]]) -> dict[str, int]:
+    def _growing(self, variables: list[tuple[str, Any]]) -> dict[str, Length]:
         """Lists that have grown with the run since an earlier look, and their lengths."""
         before, then = self.lengths
         more = self._done / max(1, then)
-        if not before or more < _LONGER:
+        if not before:
             return {}
-        now = list_lengths(variables)
+        now = lists_of(variables, OwnFiles(self.job).texts())
         return {
             path: now[path]
             for path, length in before.items()
-            if 0 < length < now.get(path, 0) and abs(now[path] / length - more) <= _ALIKE * more
+            if path in now and _has_grown(length, now[path], more)
         }
 
     def _end(self, reading: TrialReading) -> None:
@@ -179,9 +203,20 @@ class LoopTrial:
             warm=reading.now,
             unit=1,
             trial=facts.trial,
-            others=read_others(()),
+            others=self._others_until_the_end(),
         )
         self.tell(Answer(status=Status.SURVEYED, spec=facts.spec, readings=readings))
+
+    def _others(self) -> tuple[OtherProcesses, ...]:
+        assert self.training is not None
+        return read_others((), self.beside, self.training.processes())
+
+    def _others_until_the_end(self) -> tuple[OtherProcesses, ...]:
+        """Other processes; where the script is at its end, some may have ended before it."""
+        now = self._others()
+        there = {group.name for group in now}
+        gone = (group for group in self.others if self.at_end and group.name not in there)
+        return (*now, *gone)
 
     def _length(self, reading: TrialReading) -> RunLength | None:
         """When the run ends, from the loops that it is in; one that has ended has told."""

@@ -16,14 +16,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from memfit.child.after_learn import AfterLearn
+from memfit.child.counted_training import CountedTraining
 from memfit.child.disposable import Disposable
 from memfit.child.failures import answer_to
 from memfit.child.held_arrays import held_arrays
 from memfit.child.import_hooks import ImportHooks, reserve_without_limit
 from memfit.child.import_steps import ImportSteps
+from memfit.child.launched_ranks import hold_still, start_ranks
 from memfit.child.loop_trial import LoopTrial
 from memfit.child.no_outside import close_off, no_windows
 from memfit.child.notebook import run_notebook
+from memfit.child.seeding import seed_all
 from memfit.errors import SpecError, Unsupported
 from memfit.formulas.array_bytes import scaled
 from memfit.libraries import all_libraries, library_of
@@ -55,17 +58,23 @@ class Child(Disposable):
         self.imports = ImportSteps()
         self.after = AfterLearn(self.script, job.seconds, self._ran_on)
         self.loop = LoopTrial(job, result.with_name(PROGRESS), self._tried)
+        self.counted = CountedTraining(job, self.answer)
 
     def run(self) -> None:
         """Confine this process, put on the hooks, and run the target."""
         if self.job.look is Look.AFTER:
             no_windows()
         own = {**self.confine(), "numpy": reserve_without_limit}
+        seeds = seed_all() if self.job.look is Look.TRAIN else {}
         theirs = [h for library in all_libraries() for h in library.hooks(self.stop, self.job)]
-        ImportHooks([own, *theirs]).install()
+        ImportHooks([own, seeds, *theirs]).install()
         self.imports.install()
         if self.job.kind in PROGRAMS:
             self._set_arguments()
+        if self.job.ranks:
+            # What follows a training, or a second one, is looked at in one process.
+            tried = self.job.look is Look.SURVEY and not self.job.skip
+            self.loop.beside = start_ranks(self.job.ranks if tried else 1)
         match self.job.kind:
             case TargetKind.SCRIPT:
                 self._run_script()
@@ -84,7 +93,8 @@ class Child(Disposable):
         sys.argv = [self.job.target, *self.job.args]
         if self.job.rewrite:
             sys.argv[1:] = with_argument_values(self.job.args, self.job.knobs)
-            change_own_files(OwnFiles(self.job), self.job.knobs)
+        if self.job.look in (Look.SURVEY, Look.TRAIN):
+            change_own_files(OwnFiles(self.job), self._changed)
 
     @property
     def _changed(self) -> Mapping[str, int]:
@@ -116,7 +126,8 @@ class Child(Disposable):
             owner.begin(made, self.stop)
 
     def _run_spec(self) -> None:
-        facts = self.job.spec
+        update = {**self.job.spec.get("update", {}), **self.job.changes.update}
+        facts = {**self.job.spec, **({"update": update} if self.job.changes.update else {})}
         sys.path.insert(0, str(Path.cwd()))
         try:
             for name in facts["imports"]:
@@ -129,11 +140,19 @@ class Child(Disposable):
 
     def stop(self, training: Training) -> Any:
         """Look at a training that is about to begin; return only where it is to go on."""
+        if os.getpid() != self.own and self.job.ranks > 1 and not isinstance(training, Looping):
+            hold_still()  # the first process is looked at
         if isinstance(training, Looping):
-            self.loop.begin(training)
+            if self.job.look is Look.TRAIN:
+                self.counted.listen(training)
+            else:
+                self.loop.begin(training)
             return
         self.loop.dismiss()
         self._check_settings(training)
+        if self.job.look is Look.TRAIN:
+            self.counted.begins(training)
+            return
         if self.job.look is Look.OBSERVE and isinstance(training, Observed):
             self.observer = Observer(training, self.job.updates, self._end_observing)
             return
@@ -173,6 +192,8 @@ class Child(Disposable):
         known = training.settings()
         if any(known.get(name) != value for name, value in self.job.knobs.items()):
             self.answer(Answer(status=Status.NO_SETTING, settings=tuple(known)))
+        if lacking := training.lacks(self.job.changes):
+            self.answer(Answer(status=Status.NO_SETTING, settings=tuple(lacking)))
 
     def _failed(self, error: BaseException, training: Training) -> Answer:
         if isinstance(error, SpecError):
@@ -202,8 +223,14 @@ class Child(Disposable):
         return Answer(status=Status.OBSERVED, peaks=peaks, rows=rows)
 
     def tried(self, code: Any = None) -> Answer | None:
-        """Answer with what was seen of a loop in a script that has ended well, if it updated."""
-        return self.loop.ended() if os.getpid() == self.own and code in (None, 0) else None
+        """Answer with what was seen of a loop in a script that has ended, if it updated.
+
+        Where it ended badly, only if that may be because something was brought forward.
+        """
+        if os.getpid() != self.own:
+            return None
+        failed = code not in (None, 0)
+        return self.loop.ended(failed=failed) or (None if failed else self.counted.ended())
 
     def _tried(self, found: Answer) -> NoReturn:
         imports = {name: dict(parts) for name, parts in self.imports.bytes.items()}

@@ -56,6 +56,15 @@ def _known_workers(workers: WorkerReading, kind: str, how: str) -> Iterator[Comp
 def _others(group: OtherProcesses, envs: int) -> Component:
     """Processes of no vector env that is known; those that share out the envs grow with them."""
     count = group.count
+    if group.shared:
+        return Component(
+            name=f"shared.{group.name}",
+            kind=Kind.BUFFER,
+            place=Place.SHARED,
+            size=const(group.private_bytes),
+            phases=BUILT,
+            evidence=measured(f"pages in shared memory: {group.what}"),
+        )
     where = f"{count} process(es) that the run started: {group.what} (private pages)"
     each = f"{envs // max(1, count)} env(s) each"
     if group.for_envs and envs and (count == envs or (count > 1 and envs % count == 0)):

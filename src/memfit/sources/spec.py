@@ -193,6 +193,7 @@ class Sb3File(RunFile):
         "MultiInputLstmPolicy",
     ]
     optimize_memory_usage: bool = False
+    rollout_buffer_class: str = Field(default="", pattern=FACTORY)
     knobs: Sb3Knobs
     policy_kwargs: PolicyOptions = PolicyOptions()
     observation: Annotated[dict[str, Space], BeforeValidator(_parts)] = Field(min_length=1)

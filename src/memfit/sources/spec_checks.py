@@ -148,6 +148,8 @@ def sb3_problems(facts: Mapping[str, Any]) -> Iterator[str]:
             yield f"knobs.{name}: {algorithm} has no {name}. Remove it, or use {', '.join(own)}"
     if knobs["gradient_steps"] == 0:
         yield "knobs.gradient_steps is 0: give at least 1, or -1 for as many as environment steps"
+    if facts["rollout_buffer_class"] and replay:
+        yield f"rollout_buffer_class: {algorithm} has no rollout. Remove it"
     if facts["optimize_memory_usage"] and not replay:
         yield f"optimize_memory_usage: {algorithm} has no replay buffer. Remove it"
     if facts["env"]["start_method"] and facts["env"]["vec"] != "subproc":

@@ -15,12 +15,12 @@ from typing import Any
 
 from memfit.errors import MissingExtra, UsageError
 from memfit.model.job import Job, TargetKind
+from memfit.sources.launcher import is_launcher, launched
 from memfit.sources.module_file import module_file
 
 SPEC, NOTEBOOK = ".toml", ".ipynb"
 _PYTHON = re.compile(r"(python|pypy)[\d.]*$")
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
-_LAUNCHERS = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
 _COMMAND = "write it as: memfit plan -- python train.py, or memfit plan -- python -m package.train"
 
 
@@ -68,7 +68,7 @@ def text_of(job: Job) -> Path | None:
 
 def module_job(name: str, args: Sequence[str]) -> Job:
     """A module that is run as `python -m` does."""
-    if name in _LAUNCHERS:
+    if is_launcher(name):
         return _launched(list(args))
     if not all(part.isidentifier() for part in name.split(".")):
         raise UsageError(f"-m {name}: write a module's name, such as -m rl_zoo3.train")
@@ -85,7 +85,7 @@ def _command_job(words: list[str]) -> Job:
     if not words:
         raise UsageError("say what to plan: a script (train.py), a spec (run.toml), -m MODULE")
     program = Path(words[0]).name
-    if program in _LAUNCHERS:
+    if is_launcher(program):
         return _launched(words[1:])
     if words[0].endswith((".py", NOTEBOOK)):
         return job_of(words[0], words[1:])
@@ -100,12 +100,14 @@ def _command_job(words: list[str]) -> Job:
 
 
 def _launched(words: list[str]) -> Job:
-    """The job of one process of a launcher on this machine."""
-    at = next((i for i, word in enumerate(words) if word.endswith(".py")), None)
-    if at is None:
-        raise UsageError(f"the launcher names no script: {_COMMAND}")
-    job = job_of(words[at], words[at + 1 :])
-    return replace(job, notes=(*job.notes, "one process of those that the launcher starts"))
+    """The job of what a launcher starts on this machine."""
+    found = launched(words, _COMMAND)
+    name, args = found.program[0], found.program[1:]
+    if found.command:
+        job = _command_job(list(found.program))
+    else:
+        job = module_job(name, args) if found.module else job_of(name, args)
+    return replace(job, ranks=found.ranks, notes=(*job.notes, found.note))
 
 
 def _object_job(run: Any) -> Job:

@@ -7,6 +7,7 @@ import sqlite3
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from memfit.child.env.allocating_lines import Recording
@@ -33,6 +34,26 @@ def test_the_line_that_keeps_is_first(
     assert first.where == f"{__file__}:{at}"
     assert first.bytes == pytest.approx(EACH * TIMES, rel=0.05)
     assert first.count >= TIMES
+
+
+@pytest.mark.parametrize("with_memray", [True, False])
+def test_a_line_of_ones_own_stands_before_that_of_the_library_it_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_memray: bool
+) -> None:
+    if with_memray:
+        pytest.importorskip("memray")
+    else:
+        monkeypatch.setitem(sys.modules, "memray", None)
+    recording = Recording(tmp_path)
+    kept = [np.ones(EACH, np.uint8) for _ in range(TIMES)]  # this one
+    first = recording.sites()[0]
+    assert len(kept) == TIMES
+    lines, begin = inspect.getsourcelines(
+        test_a_line_of_ones_own_stands_before_that_of_the_library_it_calls
+    )
+    at = begin + next(n for n, line in enumerate(lines) if "# this one" in line)
+    assert first.where == f"{__file__}:{at}" and "/numpy/" in first.by
+    assert first.bytes == pytest.approx(EACH * TIMES, rel=0.05)
 
 
 def test_what_a_c_library_keeps_is_seen(tmp_path: Path) -> None:

@@ -214,6 +214,11 @@ def _slot(env: Any, target: str) -> Slot:
         )
     if hasattr(env, "num_envs"):
         return VectorSlot(env) if hasattr(env, "single_action_space") else Sb3Slot(env)
+    if hasattr(env, "agent_iter"):
+        raise NoEnvironment(
+            f"{target} lets its agents step in turns: name its parallel_env, or a function that "
+            "gives pettingzoo.utils.aec_to_parallel of it"
+        )
     if hasattr(env, "possible_agents"):
         return ParallelSlot(env)
     if not hasattr(env, "action_space"):
@@ -227,6 +232,12 @@ def _slot(env: Any, target: str) -> Slot:
 def _in_workers(factory: Callable[[], Any], count: int) -> Slot:
     from gymnasium.vector import AsyncVectorEnv
 
+    one = _slot(factory(), "")
+    if hasattr(one.env, "close"):
+        one.env.close()
+    if type(one) is not Slot:
+        raise NoEnvironment("workers have one environment each, and this one has several agents")
+    del one
     return VectorSlot(AsyncVectorEnv([factory] * count, shared_memory=False))
 
 
@@ -241,16 +252,40 @@ def _told(thing: Any) -> str:
 
 def _check(seen: Any, space: Any, name: str, where: str) -> None:
     parts = getattr(space, "spaces", None)
-    if isinstance(parts, dict) and isinstance(seen, dict):
+    if isinstance(parts, dict):
+        if not isinstance(seen, dict):
+            raise WrongShape(
+                f"an observation{where} of {name} is {_what(seen)}, and its space says a "
+                "dictionary: make them agree"
+            )
         if missing := sorted(set(parts) - set(seen)):
             raise WrongShape(f"an observation{where} of {name} lacks {', '.join(missing)}")
         for key, part in parts.items():
             _check(seen[key], part, name, f"[{key!r}]{where}")
         return
     shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)
-    if shape is None or not hasattr(seen, "shape") or tuple(seen.shape) == tuple(shape):
+    if shape is None or _shape(seen) == tuple(shape):
         return
     raise WrongShape(
-        f"an observation{where} of {name} is {seen.dtype}{list(seen.shape)}, and its space says "
+        f"an observation{where} of {name} is {_what(seen)}, and its space says "
         f"{dtype}{list(shape)}: make them agree"
     )
+
+
+def _shape(seen: Any) -> tuple[int, ...] | None:
+    """The shape of an array, or of lists of numbers; nothing where it has none."""
+    if hasattr(seen, "shape"):
+        return tuple(seen.shape)
+    import numpy as np
+
+    try:
+        return np.shape(seen) if seen is not None else None
+    except ValueError:  # lists of several lengths
+        return None
+
+
+def _what(seen: Any) -> str:
+    """An observation in a few words."""
+    if hasattr(seen, "shape") and hasattr(seen, "dtype"):
+        return f"{seen.dtype}{list(seen.shape)}"
+    return _told(seen)

@@ -23,10 +23,10 @@ from memfit.inside.pools import malloc_figures
 from memfit.measure.children.way import Way
 from memfit.model.job import Answer, Job, Status
 from memfit.model.profile import Stepped, Stepping
-from memfit.model.stepping_words import ASK, GO, SAID, TELL, TOLD, Command
+from memfit.model.stepping_words import ASK, GO, SAID, TELL, TOLD, Command, Moment
 
 _NO_FIGURES = SimpleNamespace(uordblks=0, hblkhd=0, fordblks=0, arena=0)
-_CHECKED = 3  # first frames whose observations are held against their space
+_CHECKED = 3  # first frames whose observations are held against their space, as is each last one
 
 
 class EnvChild(Disposable):
@@ -38,22 +38,26 @@ class EnvChild(Disposable):
         self.stepping: Stepping = job.stepping
         self.slots: list[Slot] = []
         self.policy: Policy = at_random
+        self.ready = False
         self.frames = self.nanoseconds = 0
         self.buffer = bytearray(SAID.size)
         self.command = bytearray(TOLD.size)
         self.into = [self.command]
         self.traced: Any = None
+        self.begun = False
 
     def run(self) -> Stepped:
         """Make the environments, step them as told, and say what they were."""
         self.confine()
-        self.policy = policy_of(self.stepping.policy)
         self.slots = make(self.stepping)
+        self.policy = policy_of(self.stepping.policy)
+        self.ready = True
         self.name_roots()
         for number, slot in enumerate(self.slots):
             slot.seed_actions(self.stepping.seed + number)
             slot.reset(self.stepping.seed + number)
             slot.check()
+        self.begun = True
         if self.stepping.observe:
             from memfit.child.env.observation_facts import observed
 
@@ -67,6 +71,17 @@ class EnvChild(Disposable):
         if self.traced is not None:
             return replace(found, sites=self.traced.sites())
         return found
+
+    @property
+    def moment(self) -> str:
+        """What is being done: said where it fails."""
+        if not self.slots:
+            return Moment.MADE
+        if not self.ready:
+            return Moment.POLICY
+        if not self.begun:
+            return Moment.FIRST
+        return f"it was stepped (frame {self.frames + 1:,}, episode {self.episodes + 1:,})"
 
     @property
     def episodes(self) -> int:
@@ -99,6 +114,8 @@ class EnvChild(Disposable):
             match command:
                 case Command.STEP:
                     ended = self.step_to(soft, hard)
+                    for slot in self.slots:
+                        slot.check()  # what a reset gave
                 case Command.COLLECT:
                     if gc.isenabled():
                         gc.collect()
@@ -143,7 +160,7 @@ class EnvChild(Disposable):
             ended = 0
             for number, slot in enumerate(self.slots):
                 over = slot.stepped(slot.env.step(self.policy(slot)))
-                if self.frames < _CHECKED:
+                if self.frames < _CHECKED or self.frames + 1 >= soft:
                     slot.check()
                 if over and slot.agents == 1:
                     slot.begun(slot.env.reset())
@@ -175,6 +192,8 @@ def step_env(job: Job, result: Path, scratch: Path, way: Way) -> NoReturn:
         from memfit.child.failures import answer_to
 
         answer = answer_to(error)
+        if answer.status is Status.TARGET_FAILED:
+            answer = replace(answer, reason=child.moment)
     if os.getpid() != child.own:
         os._exit(0)
     child.answer(answer)

@@ -31,7 +31,8 @@ class Loop:
     roles: Mapping[str, str] = {}
 
     def hooks(self, stop: Stop, job: Job) -> Iterator[Mapping[str, ModuleHook]]:
-        if job.kind not in PROGRAMS or job.look not in (Look.SURVEY, Look.AFTER):
+        counted = job.look is Look.TRAIN  # whoever's training it is
+        if not counted and (job.kind not in PROGRAMS or job.look not in (Look.SURVEY, Look.AFTER)):
             return
         signals, sources = Signals(), SettingSources(job.knobs if job.rewrite else {})
         # A short trial has smaller arrays, which are to be seen again.

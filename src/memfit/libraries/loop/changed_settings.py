@@ -1,4 +1,4 @@
-"""Gives a program's settings other values: on its command line, and where its files say them."""
+"""Changes a program as it is read: settings on its command line and in its files, and `seldom`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from memfit.libraries.loop.constants import with_values
+from memfit.libraries.loop.main_code import main_code
 from memfit.libraries.loop.own_files import OwnFiles
 
 
@@ -30,7 +30,7 @@ def with_argument_values(args: Iterable[str], knobs: Mapping[str, int]) -> list[
 
 
 def change_own_files(own: OwnFiles, knobs: Mapping[str, int]) -> None:
-    """Let the program's own modules have other values when they are imported."""
+    """Let the program's own modules have other values, and ask first, when they are imported."""
     loader: Any = importlib.machinery.SourceFileLoader
     code_of = loader.get_code
 
@@ -38,6 +38,6 @@ def change_own_files(own: OwnFiles, knobs: Mapping[str, int]) -> None:
         path = str(self.get_filename(name))
         if not own.has(path):
             return code_of(self, name)
-        return with_values(Path(path).read_bytes(), path, knobs)
+        return main_code(Path(path).read_bytes(), path, knobs)
 
     loader.get_code = get_code

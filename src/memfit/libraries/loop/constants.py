@@ -90,13 +90,6 @@ def set_values(tree: ast.Module, knobs: Mapping[str, int]) -> None:
     ast.fix_missing_locations(tree)
 
 
-def with_values(text: bytes | str, path: str, knobs: Mapping[str, int]) -> Any:
-    """The code of a text, in which settings have these values."""
-    tree = ast.parse(text, path)
-    set_values(tree, knobs)
-    return compile(tree, path, "exec", dont_inherit=True)
-
-
 def _parsed(text: bytes | str) -> ast.Module:
     try:
         return ast.parse(text)
@@ -110,9 +103,7 @@ def _parsed(text: bytes | str) -> ast.Module:
 def _places(tree: ast.Module) -> Iterator[_Place]:
     signatures = dict(_signatures(tree))
     counted = _counted_up(tree)
-    for name, statement in _set_once(tree):
-        if len(statement.targets) == 1 and _is_number(statement.value):
-            yield _Place(name, statement, "value")
+    yield from _set_once(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _assignments(node, counted)
@@ -135,12 +126,30 @@ def _assignments(scope: Any, counted: set[str]) -> Iterator[_Place]:
         if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
             continue
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        for target in targets:
+        given = [(target, _inside(statement, "value")) for target in targets]
+        given += [(part, (value, "elts", at)) for part, value, at in _unpacked(statement)]
+        for target, inner in given:
             if not isinstance(target, ast.Name) or times[target.id] > 1 or target.id in counted:
                 continue
-            inner = _inside(statement, "value")
             if inner is not None:
                 yield _Place(target.id, *inner, kind=_Kind.VARIABLE)
+
+
+def _unpacked(
+    statement: ast.Assign | ast.AnnAssign,
+) -> Iterator[tuple[ast.expr, ast.Tuple | ast.List, int]]:
+    """The targets of `a, b = 1, 2` that get a number, and where that is."""
+    value = statement.value
+    if not isinstance(statement, ast.Assign) or not isinstance(value, ast.Tuple | ast.List):
+        return
+    for target in statement.targets:
+        if not isinstance(target, ast.Tuple | ast.List) or len(target.elts) != len(value.elts):
+            continue
+        if any(isinstance(part, ast.Starred) for part in (*target.elts, *value.elts)):
+            continue
+        for at, (part, number) in enumerate(zip(target.elts, value.elts, strict=True)):
+            if _is_number(number) or _is_of_environment(number):
+                yield part, value, at
 
 
 def _inside(node: Any, field: str) -> tuple[ast.AST, str, int | None] | None:
@@ -286,20 +295,33 @@ def _counted_up(tree: ast.Module) -> set[str]:
     return found
 
 
-def _set_once(tree: ast.Module) -> Iterator[tuple[str, ast.Assign]]:
+def _set_once(tree: ast.Module) -> Iterator[_Place]:
     """Attributes and entries that get one value alone, by the object of a class or a variable."""
     times: Counter[str] = Counter()
-    places: dict[str, tuple[str, ast.Assign]] = {}
+    places: dict[str, _Place] = {}
     for owner, node in _with_class(tree, ""):
         if isinstance(node, ast.AugAssign):
             times[f"{owner} {ast.unparse(node.target)}"] += 2
         elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                name = _attribute_or_entry(target)
-                key = f"{owner} {ast.unparse(target)}" if name else ""
+            parts = {ast.unparse(part): (value, at) for part, value, at in _unpacked(node)}
+            for target in _flat(node.targets):
+                name, text = _attribute_or_entry(target), ast.unparse(target)
+                key = f"{owner} {text}" if name else ""
                 times[key] += 1
-                places[key] = name, node
+                if text in parts:
+                    value, at = parts[text]
+                    places[key] = _Place(name, value, "elts", at)
+                elif node.targets == [target] and _is_number(node.value):
+                    places[key] = _Place(name, node, "value")
     yield from (found for key, found in places.items() if key and times[key] == 1)
+
+
+def _flat(targets: list[ast.expr]) -> Iterator[ast.expr]:
+    for target in targets:
+        if isinstance(target, ast.Tuple | ast.List):
+            yield from _flat(target.elts)
+        else:
+            yield target
 
 
 def _with_class(node: ast.AST, owner: str) -> Iterator[tuple[str, ast.AST]]:

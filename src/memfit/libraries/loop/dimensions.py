@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from memfit.model import ArraySpec, EvidenceKind
@@ -17,7 +17,7 @@ _TOLD_ALONE = 16  # smaller numbers are the same by chance, unless the name says
 # Names that say so where two settings have the same value, the more telling first.
 _TELLING = (
     *("num_envs", "n_envs", "num_steps", "n_steps", "rollout", "horizon", "buffer_size"),
-    *("capacity", "memory_size", "replay_size", "batch_size", "minibatch", "agents"),
+    *("capacity", "memory_size", "replay_size", "batch_size", "minibatch", "agents", "batch"),
 )
 # Such as total_timesteps, max_env_steps, num_frames, num_train_steps.
 _LENGTH_WORDS = re.compile(
@@ -60,6 +60,15 @@ def with_formulas(array: ArraySpec, settings: Mapping[str, int], length: str = "
     if shape == array.shape:
         return array
     return replace(array, shape=shape, evidence=EvidenceKind.PROBED)
+
+
+def without_widths(settings: Mapping[str, int], weights: Iterable[Sequence[int]]) -> dict[str, int]:
+    """Settings without those that a dimension of the networks' weights may be.
+
+    No formula says what a network takes, so that one of its sizes would say too little.
+    """
+    widths = {n for shape in weights if len(shape) > 1 for n in shape}
+    return {name: n for name, n in settings.items() if n not in widths or _tells(name)}
 
 
 def _formula(dimension: int, settings: Mapping[str, int], length: str) -> int | str:

@@ -7,11 +7,14 @@ from fractions import Fraction
 _CLOSE = 0.25  # of it: pages are filled one at a time, and a trial ends anywhere
 
 
-def fill_rate(rows: int, steps: int) -> Fraction:
-    """Rows for each env step: a whole number, one in so many, or hundredths where neither is so."""
-    seen = rows / steps
+def fill_rate(rows: int, steps: int, least: int | None = None) -> Fraction:
+    """Rows for each env step: a whole number, one in so many, or hundredths where neither is so.
+
+    So many rows were there; where `least` is said, not more than these may have been written.
+    """
+    seen, fewest = rows / steps, (rows if least is None else least) / steps
     for whole in (max(1, round(seen)), Fraction(1, max(1, round(1 / seen)))):
-        if abs(seen - whole) <= _CLOSE * whole:
+        if abs(seen - whole) <= _CLOSE * whole or fewest <= whole <= seen:
             return Fraction(whole)
     return Fraction(round(100 * seen), 100)
 

@@ -1,4 +1,4 @@
-"""The code of a script's main module, with its envs' classes watched and settings changed."""
+"""The code of a program's own files, with its envs' classes watched and settings changed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from memfit.libraries.loop.constants import set_values
+from memfit.libraries.loop.seldom import ask_first
 
 WATCHED = "__memfit_watched__"  # the builtin that watches a class, and gives it back
 
 
 def main_code(text: bytes | str, path: str, knobs: Mapping[str, int] = {}) -> CodeType:
-    """A script's code with other values of its constants, and its classes watched if any are."""
+    """A file's code with other values of its constants, and its classes watched if any are.
+
+    What it does every so often asks first.
+    """
     tree = ast.parse(text, path)
     if knobs:
         set_values(tree, knobs)
+    ask_first(tree, path)
     for node in ast.walk(tree) if hasattr(builtins, WATCHED) else ():
         if isinstance(node, ast.ClassDef) and any(
             isinstance(part, ast.FunctionDef) and part.name == "step" for part in node.body

@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 from memfit.libraries.loop.jax_calls import JaxCalls
 from memfit.libraries.loop.main_code import WATCHED
 from memfit.libraries.loop.playback import Playback
+from memfit.libraries.loop.ray_calls import RayCalls
+from memfit.libraries.loop.seldom import DUE
 from memfit.libraries.loop.watched_classes import watch
 from memfit.model.training import LoopListener, ModuleHook
 
@@ -40,6 +42,7 @@ class Signals:
         self.awaited = False
         self.fitting = 0
         self.jax = JaxCalls(self)
+        self.ray = RayCalls(self)
 
     def start(self, begun: Callable[[], None], *, play_back: bool) -> None:
         """Notice from now on; `begun` is called when a loop does something for the first time."""
@@ -66,6 +69,7 @@ class Signals:
             "torch.optim.optimizer": self._watch_optimizers,
             "torch.autograd": self._watch_gradients,
             **self.jax.hooks(),
+            **self.ray.hooks(),
             **saves,
         }
 
@@ -76,6 +80,7 @@ class Signals:
         look at the frame that makes it.
         """
         setattr(builtins, WATCHED, self.watched)
+        setattr(builtins, DUE, self.due)
         bootstrap: Any = importlib._bootstrap
         load = bootstrap._load_unlocked
 
@@ -178,6 +183,12 @@ class Signals:
             self._begin()
         if self.listener is not None:
             self.listener.compiled()
+
+    def due(self, value: Any, place: str) -> Any:
+        """Whether what comes every so often comes now: by its own condition, or brought forward."""
+        if self.listener is None or os.getpid() != self.pid:
+            return value
+        return self.listener.due(place, now=bool(value)) or value
 
     def awaits(self) -> None:
         """The script has what learns, and has not begun to."""

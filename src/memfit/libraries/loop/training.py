@@ -12,20 +12,27 @@ from typing import Any
 from memfit.formulas.shared_rows import BUILT, TRAINING
 from memfit.libraries.driven import version_of
 from memfit.libraries.loop.constants import settable
-from memfit.libraries.loop.dimensions import LENGTH, length_setting, with_formulas
+from memfit.libraries.loop.dimensions import (
+    LENGTH,
+    length_setting,
+    with_formulas,
+    without_widths,
+)
 from memfit.libraries.loop.filling import fill_rate, filled_after, rows_after, steps_to_fill
 from memfit.libraries.loop.jax_programs import program_arrays
 from memfit.libraries.loop.own_files import OwnFiles
+from memfit.libraries.loop.ray_calls import PROCESSES
 from memfit.libraries.loop.setting_sources import SettingSources
 from memfit.libraries.loop.settings import settings_in
 from memfit.libraries.loop.signals import Signals
-from memfit.model import ArraySpec, EvidenceKind, RunSpec, names_in
+from memfit.model import ArraySpec, EvidenceKind, ProcessNames, RunSpec, names_in
 from memfit.model.training import LoopFacts, Looping, LoopListener
 from memfit.model.trial import TrialArrays, TrialEnd, TrialReading
 
 NAME, JAX = "loop", "jax"
 _LEAST = 16 * 1024  # smaller arrays have a row together
 _FILLED = 0.97  # an array of which more is resident is there in full
+_LARGE_PAGE = 2 * 2**20  # that the kernel may give to large arrays
 _FILLS = 2**20  # a buffer that is worth to be told how it fills
 _CALL = re.compile(r"^[\w.<>]+\(\)\.?")
 _STEP = re.compile(r"[^.\[\]\s]+")
@@ -78,6 +85,9 @@ class LoopTraining(Looping):
     def dismiss(self) -> None:
         self.signals.stop()
 
+    def processes(self) -> ProcessNames:
+        return PROCESSES if "ray" in sys.modules else ProcessNames()
+
     def observed(
         self,
         trial: TrialReading,
@@ -91,6 +101,9 @@ class LoopTraining(Looping):
         trained = {row.path.removesuffix(" grad") for row in update if row.path.endswith(" grad")}
         in_update = _together(update, trained, self.least)
         last = _together(rollout, trained, self.least) or in_update
+        named = ((one.shape, _named(one, trained, self.least)[1]) for one in update)
+        weights = (shape for shape, kind in named if kind == "parameters")
+        sizes = without_widths(settings, weights)
         arrays: list[ArraySpec] = []
         fills: list[tuple[int, int]] = []
         endless: list[str] = []
@@ -103,8 +116,8 @@ class LoopTraining(Looping):
                 endless += [name] if _is_large(array) else []
             elif isinstance(array.filled, str):
                 rows = int(array.shape[0])
-                fills.append((rows, _filled_rows(row.held, rows)))
-            arrays.append(with_formulas(array, settings, length))
+                fills.append((rows, _filled_rows(row.held, rows)[1]))
+            arrays.append(with_formulas(array, sizes, length))
             resident[name] = row.held.resident
         for array, size in program_arrays(trial, self.signals.learning):
             arrays.append(with_formulas(array, settings, length))
@@ -153,11 +166,11 @@ class LoopTraining(Looping):
         elif held.capacity > held.elements:
             each = max(1, held.bytes // held.elements)
             shape, item = (held.capacity, each), 1
-            filled = _fill(_filled_rows(held, held.capacity), trial, length)
+            filled = _fill(held.elements, held.elements, trial, length)
         elif held.resident < _FILLED * held.bytes and shape and shape[0]:
-            rows = _filled_rows(held, shape[0])
+            least, rows = _filled_rows(held, shape[0])
             fills = held.bytes >= _FILLS and trial.env_steps and phases != ("update",)
-            filled = _fill(rows, trial, length) if fills and rows else rows
+            filled = _fill(least, rows, trial, length) if fills and rows else rows
         return ArraySpec(
             name=row.name,
             shape=shape,
@@ -213,15 +226,19 @@ def _is_large(array: ArraySpec) -> bool:
     return array.itemsize * prod(n for n in array.shape if isinstance(n, int)) >= _FILLS
 
 
-def _filled_rows(held: TrialArrays, rows: int) -> int:
-    """How many of the rows of a buffer are there, or elements of a queue."""
+def _filled_rows(held: TrialArrays, rows: int) -> tuple[int, int]:
+    """How many of the rows of a buffer have been written at least, and are there at most.
+
+    Its last page may be a large one, of which one row was written. Of a queue, its elements.
+    """
     if held.capacity:
-        return held.elements
-    return -(-held.resident // max(1, held.bytes // rows))
+        return held.elements, held.elements
+    each = max(1, held.bytes // rows)
+    return -(-max(0, held.resident - _LARGE_PAGE) // each), -(-held.resident // each)
 
 
-def _fill(rows: int, trial: TrialReading, length: str) -> str:
-    return filled_after(length, fill_rate(rows, max(1, trial.env_steps)))
+def _fill(least: int, rows: int, trial: TrialReading, length: str) -> str:
+    return filled_after(length, fill_rate(rows, max(1, trial.env_steps), least))
 
 
 def _names(arrays: Iterable[ArraySpec]) -> list[str]:
@@ -313,6 +330,11 @@ def _notes(trial: TrialReading, knobs: Mapping[str, int]) -> Iterable[str]:
         yield (
             f"on the way to the first update, {trial.played:,} env steps were recorded ones, "
             "played back; --real-env steps the env itself"
+        )
+    if trial.brought:
+        yield (
+            "an evaluation or a checkpoint that comes every so often was brought forward in the "
+            "trial, so that what it takes is in this plan"
         )
     if LENGTH in knobs and trial.run is not None:
         about = "" if trial.run.exact else "about "

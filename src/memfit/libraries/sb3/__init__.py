@@ -8,6 +8,7 @@ from typing import Any
 
 from memfit.formulas.run_rows import Wording, run_rows
 from memfit.libraries.sb3.callback_frequency import notice_divisions
+from memfit.libraries.sb3.changed_parts import ChangedParts
 from memfit.libraries.sb3.changed_settings import changing
 from memfit.libraries.sb3.facts import NAME
 from memfit.libraries.sb3.learn_hooks import learn_hooks
@@ -39,7 +40,9 @@ class Sb3:
 
     def hooks(self, stop: Stop, job: Job) -> Iterator[Mapping[str, ModuleHook]]:
         yield learn_hooks(self._on_learn(stop), self._notice, job)
-        yield changing(job.knobs)
+        parts = ChangedParts(job)
+        yield changing(job.knobs, parts.argument if parts.wanted else None)
+        yield parts.hooks()
         yield notice_divisions()
 
     def _notice(self, env_fns: list[Any]) -> None:

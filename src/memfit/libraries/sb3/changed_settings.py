@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+Argument = Callable[[str, Any], Any]
+
 N_ENVS = "n_envs"
 CHANGEABLE = (
     *("n_steps", "batch_size", "n_epochs"),
@@ -25,9 +27,16 @@ _VEC_ENVS = {
 }
 
 
-def changing(knobs: Mapping[str, int]) -> dict[str, Callable[[ModuleType], None]]:
-    """Hooks, by module, that make a run have these settings."""
-    hooks = {"stable_baselines3.common.base_class": _constructors(knobs)} if knobs else {}
+def changing(
+    knobs: Mapping[str, int], argument: Argument | None = None
+) -> dict[str, Callable[[ModuleType], None]]:
+    """Hooks, by module, that make a run have these settings.
+
+    `argument` gives algorithms other arguments: it gets a name and the value given, None for none.
+    """
+    hooks = {}
+    if knobs or argument is not None:
+        hooks["stable_baselines3.common.base_class"] = _constructors(knobs, argument)
     if N_ENVS in knobs:
         hooks |= {module: _vec_env(name, knobs[N_ENVS]) for module, name in _VEC_ENVS.items()}
     return hooks
@@ -39,21 +48,25 @@ def settings_of(model: Any) -> dict[str, int]:
     return {name: int(getattr(model, name)) for name in names}
 
 
-def _constructors(knobs: Mapping[str, int]) -> Callable[[ModuleType], None]:
+def _constructors(
+    knobs: Mapping[str, int], argument: Argument | None
+) -> Callable[[ModuleType], None]:
     """Every algorithm whose class is made from now on takes these values."""
 
     def hook(module: ModuleType) -> None:
         def changed(cls: Any, /, **options: Any) -> None:
             super(module.BaseAlgorithm, cls).__init_subclass__(**options)
             if "__init__" in vars(cls):
-                cls.__init__ = _with(knobs, cls.__init__)
+                cls.__init__ = _with(knobs, argument, cls.__init__)
 
         module.BaseAlgorithm.__init_subclass__ = classmethod(changed)
 
     return hook
 
 
-def _with(knobs: Mapping[str, int], init: Callable[..., None]) -> Callable[..., None]:
+def _with(
+    knobs: Mapping[str, int], argument: Argument | None, init: Callable[..., None]
+) -> Callable[..., None]:
     signature = inspect.signature(init)
 
     @functools.wraps(init)
@@ -61,6 +74,10 @@ def _with(knobs: Mapping[str, int], init: Callable[..., None]) -> Callable[..., 
         bound = signature.bind(self, *args, **kwargs)
         own = {n: v for n, v in knobs.items() if n in signature.parameters and n in CHANGEABLE}
         bound.arguments.update(own)
+        for name in signature.parameters:
+            found = argument(name, bound.arguments.get(name)) if argument is not None else None
+            if found is not None:
+                bound.arguments[name] = found
         if N_ENVS in knobs and bound.arguments.get("env") is not None:
             bound.arguments["env"] = _several(bound.arguments["env"], knobs[N_ENVS])
         init(*bound.args, **bound.kwargs)

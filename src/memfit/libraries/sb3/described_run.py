@@ -38,6 +38,9 @@ def _build(facts: Mapping[str, Any], algorithm: Any, scratch: Path) -> tuple[Any
         options["optimize_memory_usage"] = True
         # Timeouts and the optimized layout exclude each other.
         options["replay_buffer_kwargs"] = {"handle_timeout_termination": False}
+    if facts["rollout_buffer_class"]:
+        module, _, name = facts["rollout_buffer_class"].partition(":")
+        options["rollout_buffer_class"] = getattr(importlib.import_module(module), name)
     model = algorithm(
         facts["policy"],
         _vec_env(facts, facts["env"]["vec"], knobs["n_envs"]),

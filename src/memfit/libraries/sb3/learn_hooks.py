@@ -113,7 +113,7 @@ def _few_episodes(module: ModuleType) -> None:
 
 def _workers_to_start(job: Job, start_method: str) -> int:
     """A forked worker starts in no time, and two show what they share; others import anew."""
-    if job.look is Look.OBSERVE:
+    if job.look in (Look.OBSERVE, Look.TRAIN):
         return sys.maxsize
     return 2 if start_method == "fork" or job.look is Look.REHEARSE else 1
 

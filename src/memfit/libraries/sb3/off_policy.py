@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memfit.libraries.driven import repeat_rows
+from memfit.libraries.sb3.facts import array_names
 from memfit.libraries.sb3.training import (
     WINDOW_SECONDS,
     WINDOW_STEPS,
@@ -18,6 +19,7 @@ from memfit.model.training import Mark, Work
 
 FIRST_STEPS, FIRST_SECONDS = 8, 0.3
 LATER_STEPS, LATER_SECONDS = 4, 0.3
+SOON = 200  # env steps after which a run that is counted begins to learn at the latest
 REHEARSED_GRADIENT_STEPS = 6  # beyond every algorithm's policy delay, and two of the longest
 
 
@@ -43,10 +45,22 @@ class OffPolicy(Sb3Training):
             self.filled = work.knobs
         self._step_env(LATER_STEPS, LATER_SECONDS)
 
+    def hasten(self) -> None:
+        self.model.learning_starts = min(self.model.learning_starts, SOON)
+        self.arrays_of_buffer = array_names(self.facts())  # before its own have found windows
+
+    def fill(self) -> bool:
+        self._fill_rows(self.facts().knobs["total_timesteps"])
+        self.model.train(REHEARSED_GRADIENT_STEPS, self.model.batch_size)
+        return True
+
     def _fill(self, work: Work) -> None:
+        self._fill_rows(work.knobs["total_timesteps"])
+
+    def _fill_rows(self, steps: int) -> None:
         buffer = self.model.replay_buffer
         filled = max(1, buffer.buffer_size if buffer.full else buffer.pos)
-        rows = min(buffer.buffer_size, -(-work.knobs["total_timesteps"] // self.model.n_envs))
+        rows = min(buffer.buffer_size, -(-steps // self.model.n_envs))
         repeat_rows(arrays_of(buffer, self.arrays_of_buffer), filled, rows)
         repeat_windows(buffer, filled, rows)
         repeat_episodes(buffer, filled, rows)

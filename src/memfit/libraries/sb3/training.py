@@ -15,9 +15,11 @@ from typing import Any
 
 from memfit.libraries.driven import DrivenTraining, state_tensors
 from memfit.libraries.sb3 import facts
+from memfit.libraries.sb3.changed_parts import lacking
 from memfit.libraries.sb3.changed_settings import settings_of
 from memfit.libraries.sb3.facts import SeenUpdate
 from memfit.model import RunSpec
+from memfit.model.changes import Changes
 from memfit.model.training import Beside
 
 WINDOW_STEPS, WINDOW_SECONDS = 16, 1.0  # enough to see how observations move on
@@ -52,6 +54,9 @@ class Sb3Training(DrivenTraining):
 
     def settings(self) -> Mapping[str, int]:
         return settings_of(self.model)
+
+    def lacks(self, changes: Changes) -> Sequence[str]:
+        return lacking(self.model, changes)
 
     def identity(self) -> object:
         return self.model
