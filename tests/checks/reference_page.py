@@ -8,12 +8,15 @@ from memfit.checks.page import Page, page
 _INTRODUCTION = """\
 # Checks
 
-What `memfit check` looks for in scripts, and `memfit plan` and `memfit check --run` in a run.
-Findings have a code and a severity (info, warning, error). Codes from 001 to 012 are older than
-families: storage has 1xx, updates 2xx, logic 3xx, processes 4xx, environments 5xx. *text* checks
-read a script without running it; *run* checks look at a planned run, whose savings are two ledgers
-subtracted. What is about less than 1 % of the peak of a run, or less than 8 MiB (two runs of the
-same small script differ by that), is shown by `memfit plan --all-findings` alone.
+What `memfit check` looks for in scripts and recordings, and `memfit plan` and `memfit check --run`
+in a run. Findings have a code and a severity (info, warning, error). Codes from 001 to 012 are
+older than families: storage has 1xx, updates 2xx, logic 3xx, processes 4xx, environments 5xx.
+*text* checks read a script without running it; *run* checks look at a planned run, whose savings
+are two ledgers subtracted; *recording* checks say what a recording of `memfit run` proves. What is
+about less than 1 % of the peak of a run, or less than 8 MiB (two runs of the same small script
+differ by that), is shown by `memfit plan --all-findings` alone.
+
+What stands in a unit test (`test_...()`, a class of tests) is passed over: it lives no longer.
 
 `memfit check --explain MF203` shows one page. A comment `# memfit: ignore[MF203]` on a line keeps
 it quiet there. Settings stand in pyproject.toml:
@@ -45,7 +48,8 @@ def reference() -> dict[str, str]:
 
 
 def _row(p: Page) -> str:
-    reads = " and ".join(w for w, there in (("text", p.in_text), ("run", p.in_runs)) if there)
+    kinds = ("text", p.in_text), ("run", p.in_runs), ("recording", p.in_recordings)
+    reads = ", ".join(word for word, there in kinds if there)
     off = " (off unless selected)" if p.off else ""
     return f"| [{p.code}](checks/{p.code}.md) | {p.title.rstrip('.')}{off} | {reads} |"
 

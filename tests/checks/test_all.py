@@ -50,7 +50,7 @@ def test_a_check_has_its_parts(check: ModuleType) -> None:
     assert parts.code == check.CODE
     assert re.fullmatch(r"[a-z].*\.", parts.title)
     assert parts.what and parts.why
-    assert parts.in_text or parts.in_runs
+    assert parts.in_text or parts.in_runs or parts.in_recordings
     assert not parts.in_text or isinstance(check.SEVERITY, Severity)
     assert len((check.__doc__ or "").splitlines()) < 40
 

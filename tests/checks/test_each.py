@@ -115,9 +115,12 @@ def test_a_large_minibatch_is_named() -> None:
     assert finding.severity is Severity.INFO
     assert found("MF004", run, 500 * MIB)[0].severity is Severity.WARNING
     pieces, smaller = advised("MF004", run)
-    assert pieces.change.startswith("memfit.dropins.MicroBatchPPO(..., micro_batch_size=2048)")
+    # Pieces of half as many samples would save less than a fiftieth of the peak.
+    assert pieces.change.startswith("memfit.dropins.MicroBatchPPO(..., micro_batch_size=256)")
     assert smaller.change.startswith("batch_size=2048")
-    assert pieces.saves_bytes == smaller.saves_bytes == 2048 * 100_000
+    assert smaller.saves_bytes == 2048 * 100_000
+    assert pieces.saves_bytes > smaller.saves_bytes
+    assert pieces.to_rounding and not pieces.safe and not smaller.to_rounding
 
 
 @pytest.mark.parametrize(("pieces", "name"), [(3000, "micro_batch_size"), (8192, "batch_size")])
@@ -195,6 +198,17 @@ def test_workers_that_import_again_are_named(start_method: str) -> None:
     assert "an estimate" in forked.change and "an estimate" in light.change
 
 
+def test_a_process_with_a_device_is_not_to_be_forked() -> None:
+    spec, ledger = with_workers("spawn", 150 * MIB)
+    on_cpu, on_device = (
+        advised("MF006", (replace(spec, device=d), ledger)) for d in ("", "cuda:0")
+    )
+    assert [a.change.partition("(")[0].strip() for a in on_device] == [
+        "vec_env_cls=memfit.dropins.LightVecEnv"
+    ]
+    assert len(on_cpu) == 2
+
+
 def test_a_heavy_env_stays_heavy_when_forked() -> None:
     forked, light = advised("MF006", with_workers("forkserver", each=600 * MIB))
     imports = 226 * MIB * 2 // 3
@@ -216,6 +230,13 @@ def test_float64_observations_could_be_half() -> None:
     (advice,) = advised("MF007", run)
     assert advice.saves_bytes == 2 * 1024 * 8 * 3000 * 4  # the rollout and its flatten copy
     assert "NarrowObservation" in advice.change
+
+
+@pytest.mark.parametrize(("wrapper", "safe"), [("VecNormalize", False), ("VecMonitor", True)])
+def test_rounding_before_a_running_mean_changes_training(wrapper: str, safe: bool) -> None:
+    vec_env = VecEnvSpec(kind="DummyVecEnv", wrappers=(wrapper,))
+    (advice,) = advised("MF007", ppo(dtype="float64", vec_env=vec_env))
+    assert advice.safe is safe
 
 
 def test_few_float64_observations_are_a_remark() -> None:
@@ -366,7 +387,7 @@ def with_slack(slack: int, phases: tuple[str, ...] = ("update",)) -> Run:
 
 def test_what_malloc_keeps_is_told_with_its_variables() -> None:
     run = with_slack(100 * MIB)
-    (finding,) = found("MF012", run)
+    (finding,) = found("MF012", run, GIB)
     assert finding.severity is Severity.INFO
     assert "100 MiB of the peak" in finding.message
     wanted = settings_for(run[1])
@@ -375,10 +396,54 @@ def test_what_malloc_keeps_is_told_with_its_variables() -> None:
     assert advised("MF012", run) == []  # nobody knows before the run what it saves
 
 
+def test_what_malloc_keeps_is_nothing_to_tell_far_from_the_limit() -> None:
+    run = with_slack(100 * MIB)
+    peak = run[1].peak.bytes
+    assert found("MF012", run, 2 * peak) and not found("MF012", run, 2 * peak + 1)
+
+
 def test_malloc_is_named_where_its_settings_are_recommended() -> None:
     least = -(-ppo()[1].peak.bytes // 19)  # a twentieth of the peak, itself included
-    assert found("MF012", with_slack(least)) and not found("MF012", with_slack(least - 1))
+    assert found("MF012", with_slack(least), GIB)
+    assert not found("MF012", with_slack(least - 1), GIB)
     runs = [with_slack(n) for n in (0, 1, least - 1, least, least + 1, 2 * least)]
     runs += [with_slack(least, ("start",)), ppo(), dqn()]
     for run in runs:
-        assert bool(found("MF012", run)) == (settings_for(run[1], processors=2) != Settings())
+        assert bool(found("MF012", run, GIB)) == (settings_for(run[1], processors=2) != Settings())
+
+
+# -- MF513 -----------------------------------------------------------------------------------------
+
+
+def with_envs(each: int, n_envs: int = 8) -> Run:
+    """The rollout of `ppo`, with envs that keep so much each."""
+    spec, ledger = ppo(knobs={"n_envs": n_envs})
+    kept = Component(
+        name="env.state",
+        kind=Kind.ENV_STATE,
+        size=const(each * n_envs),
+        phases=("build", "rollout", "update"),
+        evidence=Evidence(kind=EvidenceKind.MEASURED, where="one more env"),
+    )
+    return spec, replace(ledger, components=(*ledger.components, kept))
+
+
+def test_envs_that_are_most_of_a_run_are_told() -> None:
+    (finding,) = found("MF513", with_envs(200 * MIB))
+    assert "8 envs keep 200 MiB each, 1.56 GiB of the peak" in finding.message
+    assert finding.bytes == 8 * 200 * MIB
+
+
+@pytest.mark.parametrize("run", [with_envs(MIB), with_envs(GIB, n_envs=1), ppo(), dqn()])
+def test_few_or_light_envs_are_not(run: Run) -> None:
+    assert not found("MF513", run)
+
+
+def test_float32_is_no_longer_safe_before_observations_are_normalised() -> None:
+    spec, ledger = dqn()
+    arrays = tuple(replace(a, dtype="float64") for a in spec.arrays)
+    for wrappers, safe in (((), True), (("VecNormalize",), False)):
+        env = VecEnvSpec(kind="DummyVecEnv", wrappers=wrappers)
+        run = replace(spec, arrays=arrays, vec_env=env), ledger
+        (advice,) = advised("MF007", run)
+        assert advice.safe is safe and advice.to_rounding is not safe

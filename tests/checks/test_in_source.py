@@ -53,3 +53,24 @@ def test_a_finding_says_where_and_what_to_do(check: ModuleType) -> None:
     assert finding.where == f"train.py:{finding.line}:{finding.column}"
     assert finding.line >= 1 and finding.message and finding.fix
     assert finding.message[0].islower() or finding.message.split()[0] in page(check).bad
+
+
+RETAINS = "loss.backward(retain_graph=True)\n{0}optimizer.step()\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "found"),
+    [
+        ("def train():\n    ", ["MF203"]),
+        ("def test_training():\n    ", []),
+        ("class TestTraining:\n  def train(self):\n    ", []),
+        ("class Training(unittest.TestCase):\n  def train(self):\n    ", []),
+        ("class Training(Base):\n  def train(self):\n    ", ["MF203"]),
+    ],
+)
+def test_what_a_test_makes_is_passed_over(begin: str, found: list[str]) -> None:
+    text = begin + RETAINS.format("    ")
+    assert codes("import unittest\n" + text, ON) == found
+    assert codes(text, ON) == ["MF203"]
+    beside = check_source(Source(text, "tests/test_training.py"), ON)[0]
+    assert [finding.code for finding in beside] == found

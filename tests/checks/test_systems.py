@@ -22,6 +22,19 @@ DESCRIBED = {
     # A rollout that may never end, a trajectory that is a list, targets that nobody asks.
     "trader": {"MF115", "MF209", "MF309"},
 }
+# What only the run itself shows, by its spec, on a machine of 24 GiB.
+PLANNED = {
+    # Gradients of the rollout, the last graph, one update over all of it, and what malloc keeps of
+    # a run that takes nearly all there is.
+    "drone": {"MF012", "MF201", "MF202", "MF203"},
+    # Workers with all of torch, whole stacks, the minibatch, saving every 10 iterations instead of
+    # 5, and a replay that PPO does not have. That the minibatch were larger than the rollout, as
+    # the assessment says, is not found.
+    "fighter": {"MF004", "MF006", "MF009", "MF011", "MF305"},
+    # Graphs that nobody observes in every env, a state of float64, and a rollout copied to flatten.
+    "ninja": {"MF003", "MF007", "MF513"},
+    "trader": set[str](),
+}
 
 
 @pytest.mark.parametrize("system", DESCRIBED)
@@ -38,11 +51,22 @@ def test_what_is_made_to_fit_has_no_findings(system: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_the_drones_spec_says_the_same_as_its_text() -> None:
-    described = check_run(str(SPECS / "drone.toml"), limit=8 * GIB)
-    assert {f.code for f in described.findings} >= {"MF201", "MF202", "MF203"}
-    advice = {a.code: a for a in described.advice}
-    assert advice["MF202"].safe and advice["MF202"].saves_bytes > 1024 * 100 * 34_000
-    assert [a.saves_bytes for a in described.advice] == sorted(
-        (a.saves_bytes for a in described.advice), reverse=True
-    )
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("system", PLANNED)
+def test_a_plan_of_what_is_described_finds_the_rest(system: str) -> None:
+    described = check_run(str(SPECS / f"{system}.toml"), limit=24 * GIB, timeout=300.0)
+    assert {f.code for f in described.findings} == PLANNED[system]
+    savings = [advice.saves_bytes for advice in described.advice]
+    assert savings == sorted(savings, reverse=True)
+    if system == "drone":
+        advice = {a.code: a for a in described.advice}
+        assert advice["MF202"].safe and advice["MF202"].saves_bytes > 1024 * 100 * 34_000
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("system", PLANNED)
+def test_a_plan_of_what_is_made_to_fit_finds_nothing(system: str) -> None:
+    fitted = check_run(str(SPECS / f"{system}-fit.toml"), limit=24 * GIB, timeout=300.0)
+    assert (fitted.findings, fitted.advice) == ((), ())

@@ -114,7 +114,9 @@ class Model:
 
 
 def models(source: Source) -> Iterator[Model]:
-    """The models that a script makes with a policy and an env."""
+    """The models that a script makes with a policy and an env, to learn with them."""
+    if not learns(source) and any(last_name(c.func) == "load" for c in source.nodes(ast.Call)):
+        return  # an evaluation
     for call in calls(source, PACKAGES, {*ON_POLICY, *OFF_POLICY}):
         if argument(call, "env", 1) is not None:
             yield Model(source, call)

@@ -14,6 +14,8 @@ from memfit.model import ArraySpec, Kind, Ledger, RunSpec, Size, const, knob, mi
 
 ROLLOUTS = ("RolloutBuffer", "DictRolloutBuffer")
 REPLAYS = ("ReplayBuffer", "DictReplayBuffer")
+WINDOW_ROLLOUT, WINDOW_REPLAY = "WindowRolloutBuffer", "WindowReplayBuffer"
+ROLLOUT_COSTS = "adding a step takes longer, a minibatch less"  # see benchmarks/speed
 FLATTEN_COPY = "rollout_buffer.flatten_copy"
 OBSERVATIONS, NEXT = "observations", "next_observations"
 

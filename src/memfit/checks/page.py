@@ -21,6 +21,7 @@ class Page:
     off: str
     in_text: bool
     in_runs: bool
+    in_recordings: bool
 
 
 def page(check: ModuleType) -> Page:
@@ -41,6 +42,7 @@ def page(check: ModuleType) -> Page:
         off=getattr(check, "OFF", ""),
         in_text=hasattr(check, "find_in_source"),
         in_runs=hasattr(check, "find"),
+        in_recordings=hasattr(check, "find_in_recording"),
     )
 
 

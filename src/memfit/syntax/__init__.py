@@ -13,7 +13,7 @@ from memfit.syntax.loops import (
     steps_env,
     under_with,
 )
-from memfit.syntax.neighbours import family
+from memfit.syntax.neighbours import family, read_beside
 from memfit.syntax.source import FUNCTIONS, Source, dotted, last_name
 from memfit.syntax.uses import is_assigned, is_emptied
 from memfit.syntax.values import constant, number, origin, origins
@@ -46,6 +46,7 @@ __all__ = [
     "number",
     "origin",
     "origins",
+    "read_beside",
     "self_attributes",
     "statements_of",
     "steps_env",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from memfit.syntax.source import Source
 
 _MOST_BYTES = 1 << 20
 _DEPTH = 4
+_MOST_BESIDE = 200  # files
 _PLAIN = {"object", "ABC", "Generic", "Protocol"}
 Owned = tuple[Source, ast.ClassDef]
 
@@ -30,6 +32,35 @@ def family(source: Source, node: ast.ClassDef, depth: int = _DEPTH) -> list[Owne
             return None
         found += above
     return found
+
+
+def read_beside(source: Source, attribute: str) -> bool:
+    """Whether a file beside this one may read an attribute of that name; yes if they are many."""
+    path = Path(source.path).absolute()
+    if not path.is_file():
+        return False
+    above = path.parent
+    patterns = [
+        (above, "*.py"),
+        (above, "*/*.py"),
+        (above.parent, "*.py"),
+        (above.parent, "*/*.py"),
+    ]
+    beside = dict.fromkeys(p for root, pattern in patterns for p in root.glob(pattern))
+    read = re.compile(rb"\.%s\b" % attribute.encode())
+    for count, file in enumerate(beside):
+        if count >= _MOST_BESIDE:
+            return True
+        try:
+            if (
+                file != path
+                and file.stat().st_size <= _MOST_BYTES
+                and read.search(file.read_bytes())
+            ):
+                return True
+        except OSError:
+            continue
+    return False
 
 
 def _imported(source: Source, name: str, depth: int) -> list[Owned] | None:

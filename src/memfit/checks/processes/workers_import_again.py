@@ -29,7 +29,8 @@ from collections.abc import Iterator
 
 from memfit.checks._rows import named, resized
 from memfit.checks.spot import Spot
-from memfit.model import Finding, Fix, Ledger, RunSpec, Severity, knob
+from memfit.model import Changes, Finding, Fix, Ledger, RunSpec, Severity, knob
+from memfit.model.changes import WORKERS
 from memfit.syntax import Arguments, Source, calls, keyword, last_name
 from memfit.units import MIB, format_bytes
 
@@ -75,17 +76,22 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
 def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
     imported = named(ledger, [BASE]) * 2 // 3
     left = max(_each(ledger) - imported, FORKED)
-    yield Fix(
-        change='start_method="fork", or DummyVecEnv for a light env (an estimate: forked workers '
-        "share the imports)",
-        ledger=resized(ledger, (ROW,), lambda size: knob("n_envs") * left),
-        safe=True,
-    )
+    if not spec.device.startswith("cuda"):  # a process that has opened a device must not be forked
+        yield Fix(
+            change='start_method="fork", or DummyVecEnv for a light env (an estimate: forked '
+            "workers share the imports)",
+            ledger=resized(ledger, (ROW,), lambda size: knob("n_envs") * left),
+            safe=True,
+            estimated=True,
+            changes=Changes(parts={WORKERS: "fork"}),
+        )
     yield Fix(
         change="vec_env_cls=memfit.dropins.LightVecEnv (an estimate: one process with the imports, "
         "which all workers share)",
         ledger=resized(ledger, (ROW,), lambda size: knob("n_envs") * left + imported),
         safe=True,
+        estimated=True,
+        changes=Changes(parts={WORKERS: "LightVecEnv"}),
     )
 
 

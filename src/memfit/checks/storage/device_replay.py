@@ -41,13 +41,17 @@ _ROLLOUT = re.compile(r"rollout", re.IGNORECASE)
 
 def find_in_source(source: Source) -> Iterator[Spot]:
     # A rollout's memory is taken whole; one that is sampled is told how many.
-    sampled = [c for c in source.nodes(ast.Call) if last_name(c.func) == "sample"]
-    samples = any(c.args or c.keywords for c in sampled)
-    for call in source.nodes(ast.Call) if samples else []:
+    sampled = set(_sampled(source))
+    for call in source.nodes(ast.Call) if sampled else []:
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in _PUTS:
             continue
         into = last_name(call.func.value)
-        if not _REPLAY.search(into) or _ROLLOUT.search(into) or not any(loops_around(source, call)):
+        if (
+            into not in sampled
+            or not _REPLAY.search(into)
+            or _ROLLOUT.search(into)
+            or not any(loops_around(source, call))
+        ):
             continue
         parts = [e for a in call.args for e in (a.elts if isinstance(a, ast.Tuple) else [a])]
         moved = [last_name(p) for p in parts if isinstance(p, ast.Name) and _moved(source, p)]
@@ -57,6 +61,20 @@ def find_in_source(source: Source) -> Iterator[Spot]:
                 f"{', '.join(moved)} goes into {into} as a tensor of the device",
                 "store it as an array, and move the minibatch",
             )
+
+
+def _sampled(source: Source) -> Iterator[str]:
+    """What minibatches are drawn of: x.sample(32), random.sample(x, 32)."""
+    for call in source.nodes(ast.Call):
+        name = last_name(call.func)
+        if (
+            name == "sample"
+            and isinstance(call.func, ast.Attribute)
+            and (call.args or call.keywords)
+        ):
+            yield last_name(call.func.value)
+        if name in ("sample", "choices", "choice"):
+            yield from (last_name(n) for a in call.args[:1] for n in ast.walk(a))
 
 
 def _moved(source: Source, name: ast.Name) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memfit.model import Finding, Ledger, RunSpec, Severity
+from memfit.model import Finding, Forecast, Growth, Ledger, RunSpec, Severity, Trace
 from memfit.units import format_bytes
 
 CODE = "MF002"
@@ -40,4 +40,19 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
         message=f"the run starts with {format_bytes(peak(1))} and goes over {format_bytes(limit)} "
         f"at step {step:,} of {length:,}, when it has trained for {step / length:.0%} of its time",
         where="model.replay_buffer",
+    )
+
+
+def find_in_recording(trace: Trace, forecast: Forecast) -> Iterator[Finding]:
+    limit, filled = trace.limit, forecast.ends_at_bytes
+    if forecast.growth is not Growth.FILLING or limit is None or (filled or 0) <= limit.bytes:
+        return
+    yield Finding(
+        code=CODE,
+        severity=Severity.ERROR,
+        message=f"what the run fills ends at {format_bytes(filled or 0)}, and the limit is "
+        f"{format_bytes(limit.bytes)} ({limit.source})",
+        where=f"after {trace.seconds:.0f} s",
+        bytes=filled,
+        fix="a smaller buffer: memfit plan says which fits",
     )

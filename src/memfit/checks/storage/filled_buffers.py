@@ -13,12 +13,18 @@ Bad:
         def __init__(self, capacity, dim):
             self.obs = np.full((capacity, dim), np.nan, dtype=np.float32)
 
+        def sample(self, n):
+            return self.obs[np.random.randint(0, self.count, n)]
+
 Good:
     import numpy as np
 
     class ReplayBuffer:
         def __init__(self, capacity, dim):
             self.obs = np.zeros((capacity, dim), dtype=np.float32)
+
+        def sample(self, n):
+            return self.obs[np.random.randint(0, self.count, n)]
 """
 
 from __future__ import annotations
@@ -29,16 +35,20 @@ from collections.abc import Iterator
 from memfit.checks._arrays import made_arrays
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, argument, constant
+from memfit.syntax import Source, argument, constant, methods
 
 CODE = "MF109"
 SEVERITY = Severity.INFO
 _LARGE = 10_000_000  # elements
-# What fills slowly: a rollout is written whole in each iteration anyway.
+# What fills slowly and is sampled: a rollout is written whole in each iteration anyway.
 _SLOW = re.compile(r"replay|memory", re.IGNORECASE)
 _CAPACITY = re.compile(r"capacity|(buffer|max|mem|memory)_size|maxlen", re.IGNORECASE)
 _FLAGS = re.compile(r"mask|done|active|avail|pad", re.IGNORECASE)
 CLEAN = (
+    (
+        "import numpy as np\nclass ReplayBuffer:\n    def __init__(self, max_size):\n"
+        "        self.v = np.ones((max_size, 8, 1))\n    def all(self):\n        return self.v\n"
+    ),
     (
         "import numpy as np\nclass RolloutBuffer:\n    def __init__(self, size):\n"
         "        self.masks = np.ones((size, 8, 1))\n"
@@ -58,6 +68,7 @@ def find_in_source(source: Source) -> Iterator[Spot]:
             continue
         owner = source.class_of(made.call)
         kept = owner is not None and _SLOW.search(owner.name) and made.mentions(_CAPACITY)
+        kept = kept and owner is not None and any("sample" in name for name in methods(owner))
         wide = len(made.dims) > 1 and not _FLAGS.search(made.target)
         if made.library == "numpy" and ((kept and wide) or (made.count or 0) >= _LARGE):
             yield Spot(

@@ -28,13 +28,14 @@ from collections.abc import Iterator
 from memfit.checks._arrays import BUFFER, OBSERVATION, made_arrays
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, last_name
+from memfit.syntax import Source, last_name, number
 
 CODE = "MF102"
 SEVERITY = Severity.WARNING
 _LENGTH = re.compile(
     r"(n|num|rollout|max)_?steps|capacity|buffer_size|max_size|mem_size|horizon", re.IGNORECASE
 )
+_FEW = 16
 _SIDE = re.compile(r"^(width|height|w|h|stack\w*|channels?|batch\w*)$", re.IGNORECASE)
 CLEAN = (
     (
@@ -43,6 +44,10 @@ CLEAN = (
     ),
     "import numpy as np\nstate = np.zeros(4)\n",
     "import numpy as np\nw = np.zeros((n, 3))\n",
+    (
+        "import numpy as np\nclass ReplayBuffer:\n    def __init__(self):\n"
+        "        self.state = np.zeros((4, 84, 84))\n"
+    ),
 )
 
 
@@ -54,6 +59,7 @@ def find_in_source(source: Source) -> Iterator[Spot]:
             continue
         owner = source.class_of(made.call)
         kept = owner is not None and BUFFER.search(owner.name) and len(made.dims) > 1
+        kept = kept and (number(source, made.dims[0]) or _FEW + 1) > _FEW
         kept = kept and not any(_SIDE.search(last_name(d)) for d in made.dims[:1])
         first = last_name(made.dims[0])
         if kept or (len(made.dims) > 1 and _LENGTH.search(first)):

@@ -29,7 +29,8 @@ from collections.abc import Iterator
 from memfit.checks._arrays import dtype_name
 from memfit.checks._rows import named, resized
 from memfit.checks.spot import Spot
-from memfit.model import Finding, Fix, Kind, Ledger, RunSpec, Severity
+from memfit.model import Changes, Finding, Fix, Kind, Ledger, RunSpec, Severity
+from memfit.model.changes import OBSERVATION
 from memfit.syntax import Source, argument, calls, last_name, number
 from memfit.units import format_bytes
 
@@ -87,8 +88,17 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
         change="observations as float32 (dtype of the space, and what step and reset return), or "
         'memfit.dropins.NarrowObservation(env, numpy.float32, on_loss="round")',
         ledger=resized(ledger, (*names, *copies), lambda size: size // 2),
-        safe=True,
+        safe=not _normalised(spec),  # else rounding comes before what is worked out of them
+        to_rounding=_normalised(spec),
+        estimated=True,  # minibatches are smaller too
+        changes=Changes(parts={OBSERVATION: "NarrowObservation"}),
     )
+
+
+def _normalised(spec: RunSpec) -> bool:
+    """Whether running means are made of the observations: they would see rounded ones."""
+    wrappers = spec.vec_env.wrappers if spec.vec_env is not None else ()
+    return any("Normalize" in name for name in wrappers)
 
 
 def _names(spec: RunSpec) -> list[str]:

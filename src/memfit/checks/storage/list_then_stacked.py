@@ -4,8 +4,7 @@ What: observations are added to a list at every step, and the list is made one a
 loops are meant whose length is known before they begin: the array can then be made as long.
 
 Why: for that moment, and as long as the list has a name, the rollout is there twice; as a list it
-also has an object and a block for every step. An array that is made once and written by step is
-the same data, there once.
+also has an object and a block for every step. An array that is written by step is there once.
 
 Bad:
     import torch
@@ -49,8 +48,9 @@ CODE = "MF115"
 SEVERITY = Severity.INFO
 _JOINS = {"stack", "cat", "concatenate", "array", "asarray", "vstack", "tensor", "FloatTensor"}
 _STATES = re.compile(r"(^|_)(obs|observations?|states?)($|_|\d)", re.IGNORECASE)  # no video
+_COUNTS = re.compile(r"count|visit|num_|_num|index|ids?$", re.IGNORECASE)
+_DRAWS = re.compile(r"plot|visual|draw|render|show|scatter|imsave|gif", re.IGNORECASE)
 _WHOLE = re.compile(r"^(trajectory|transitions|rollout)$", re.IGNORECASE)
-
 CLEAN = (
     (
         "import numpy as np\nobs = []\nfor i in range(99):\n    obs.append(o)\n"
@@ -77,7 +77,8 @@ def find_in_source(source: Source) -> Iterator[Spot]:
     for call in source.nodes(ast.Call):
         if not in_package(source, call.func, ("torch", "numpy"), _JOINS) or not call.args:
             continue
-        if source.class_of(call) in wrappers:  # a few frames that are skipped
+        drawn = _DRAWS.search(last_name(getattr(source.parent(call), "func", None)))
+        if drawn or source.class_of(call) in wrappers:  # a few frames that are skipped
             continue
         name, scope = _joined(source, call), source.scope(call)
         if name and (scope, name) in grown and not any(map(steps_env, _loops(source, call, name))):
@@ -105,7 +106,7 @@ def _by_step(source: Source, call: ast.Call) -> bool:
 def _joined(source: Source, call: ast.Call) -> str:
     first = call.args[0]
     if isinstance(first, ast.Name) and _STATES.search(first.id):
-        return first.id
+        return "" if _COUNTS.search(first.id) else first.id
     above = source.parent(call)  # [torch.stack(column) for column in zip(*trajectory)]
     if isinstance(above, ast.ListComp) and isinstance(first, ast.Name):
         over = above.generators[0].iter

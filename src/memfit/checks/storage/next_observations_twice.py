@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memfit.checks._rows import named, without
-from memfit.checks._windows import NEXT, REPLAYS, parts, stacked, window_replay
-from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
+from memfit.checks._windows import NEXT, REPLAYS, WINDOW_REPLAY, parts, stacked, window_replay
+from memfit.model import Changes, Finding, Fix, Ledger, RunSpec, Severity
+from memfit.model.changes import REPLAY
 from memfit.units import format_bytes
 
 CODE = "MF005"
@@ -53,6 +54,7 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
             "exact at time limits",
             ledger=window_replay(spec, ledger),
             safe=True,
+            changes=Changes(parts={REPLAY: WINDOW_REPLAY}),
         )
     if spec.buffer != REPLAYS[0]:
         return
@@ -60,6 +62,12 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
         change="optimize_memory_usage=True with handle_timeout_termination=False: time limits then "
         "count as real ends of episodes (SB3#934)",
         ledger=without(ledger, *_names(spec)),
+        changes=Changes(
+            options={
+                "optimize_memory_usage": True,
+                "replay_buffer_kwargs": {"handle_timeout_termination": False},
+            }
+        ),
     )
 
 

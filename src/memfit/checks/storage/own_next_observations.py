@@ -26,6 +26,7 @@ Good:
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from memfit.checks._arrays import OBSERVATION, Made, made_arrays
@@ -37,17 +38,23 @@ CODE = "MF103"
 SEVERITY = Severity.INFO
 CLEAN = (
     (
+        "import torch\nclass Replay:\n    def __init__(self, size):\n"
+        "        self.obs = torch.zeros((size, 4))\n"
+        "        self.next_obs = torch.zeros((size, 4))  # after n-step returns\n"
+    ),
+    (
         "import numpy as np\nclass Net:\n    def __init__(self):\n"
         "        state = np.zeros(shape=(1,) + shape)\n"
         "        next_state = np.zeros(shape=(1,) + shape)\n"
     ),
 )
+_STEPS = re.compile(r"(\bn|_n|multi)[-_ ]?steps?\b|nstep", re.IGNORECASE)
 _NEXT = ("next_", "new_", "_next", "_new", "2", "_")
 
 
 def find_in_source(source: Source) -> Iterator[Spot]:
     for owner in source.nodes(ast.ClassDef):
-        if _several_steps(owner):
+        if _several_steps(source, owner):
             continue
         made = {m.target: m for m in made_arrays(source, owner) if _kept(source, m)}
         for name, second in made.items():
@@ -63,10 +70,10 @@ def find_in_source(source: Source) -> Iterator[Spot]:
                 )
 
 
-def _several_steps(owner: ast.ClassDef) -> bool:
-    """Whether the next observations are those of several steps later."""
-    names = (last_name(n).lower() for n in ast.walk(owner))
-    return any(w in name for name in names for w in ("n_step", "nstep", "multi_step", "multistep"))
+def _several_steps(source: Source, owner: ast.ClassDef) -> bool:
+    """Whether the next observations are those of several steps later, also by its comments."""
+    lines = source.text.splitlines()[owner.lineno - 1 : owner.end_lineno]
+    return any(_STEPS.search(line) for line in lines)
 
 
 def _first(name: str, made: dict[str, Made]) -> Made | None:

@@ -40,16 +40,19 @@ from collections.abc import Iterator
 from memfit.checks._arrays import Made, made_arrays
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, self_attributes
+from memfit.syntax import Source, methods, self_attributes
 
 CODE = "MF105"
 SEVERITY = Severity.INFO
 _DRAWS = re.compile(r"plot|render|draw|paths?$|trajector|visual|figure|animate|show", re.IGNORECASE)
+_STEPS = {"step", "_step", "reset", "step_all"}
 _HISTORY = re.compile(r"hist|path|trail|traj|record|log|past", re.IGNORECASE)
 
 
 def find_in_source(source: Source) -> Iterator[Spot]:
     for owner in source.nodes(ast.ClassDef):
+        if not methods(owner).keys() & _STEPS:
+            continue  # a class that is there for its plots
         made = {m.target: m for m in made_arrays(source, owner) if len(m.dims) > 1}
         for name, attribute in self_attributes(source, owner).items():
             if name not in made or not _HISTORY.search(name) or not attribute.writes:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from memfit.checks._rows import total
 from memfit.checks._sb3 import models
 from memfit.checks.spot import Spot
-from memfit.model import Finding, Fix, Kind, Ledger, RunSpec, Severity
+from memfit.model import Changes, Finding, Fix, Kind, Ledger, RunSpec, Severity
 from memfit.syntax import Source, argument
 from memfit.units import format_bytes
 
@@ -70,5 +70,6 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
     yield Fix(
         change=f"buffer_size={steps}",
         ledger=ledger.at(buffer_size=steps),
+        changes=Changes(knobs={"buffer_size": steps}),
         safe=steps % max(1, ledger.knobs.get("n_envs", 1)) == 0,  # else it is full before the end
     )

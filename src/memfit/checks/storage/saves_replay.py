@@ -42,4 +42,8 @@ def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
 
 
 def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
-    yield Fix(change="save_replay_buffer=False", ledger=without(ledger, ROW), safe=True)
+    yield Fix(
+        change="save_replay_buffer=False: a run that is resumed begins with an empty replay",
+        ledger=without(ledger, ROW),
+        safe=True,
+    )

@@ -28,11 +28,12 @@ Good:
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, dotted, in_package
+from memfit.syntax import Source, dotted, in_package, methods
 
 CODE = "MF117"
 SEVERITY = Severity.INFO
@@ -42,6 +43,18 @@ FOUND = (
         "        self.h = torch.cat([self.h[:, 5:], new], dim=1)\n"
     ),
 )
+CLEAN = (
+    (
+        "import numpy as np\nclass Env:\n    def step(self, a):\n"
+        "        self.s = np.concatenate([self.s[1:], frame[None]])\n"
+    ),
+    (
+        "import numpy as np\nclass Logger:\n    def update(self, x):\n"
+        "        self.last = np.append(self.last[1:], x)\n"
+    ),
+)
+_FRAMES = re.compile(r"frame|img|image|screen|pixel|stack", re.IGNORECASE)  # MF011's, few of them
+_ENV = re.compile(r"env|world|robot|simul|task|wrapper", re.IGNORECASE)
 _JOINS = ("cat", "concatenate", "append", "hstack", "vstack")
 
 
@@ -59,7 +72,10 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         if in_package(source, value.func, ("torch", "numpy"), _JOINS) and value.args:
             first = value.args[0]
             parts = first.elts if isinstance(first, ast.List | ast.Tuple) else value.args[:1]
-            known = (source.class_of(node), target)
+            owner = source.class_of(node)
+            known = (owner, target)
+            if _FRAMES.search(source.segment(node)) or not _is_env(owner):
+                continue
             if parts and known not in seen and _later_part(parts[0], target):
                 seen.add(known)
                 yield Spot(
@@ -68,6 +84,13 @@ def find_in_source(source: Source) -> Iterator[Spot]:
                     "it again at each step",
                     "store each sample once, as memfit.dropins.WindowRolloutBuffer does",
                 )
+
+
+def _is_env(owner: ast.ClassDef | None) -> bool:
+    """Whether what a class shows is what is learned from, and not what is logged."""
+    return owner is not None and (
+        bool(_ENV.search(owner.name)) or {"step", "reset"} <= methods(owner).keys()
+    )
 
 
 def _steps(name: str) -> bool:

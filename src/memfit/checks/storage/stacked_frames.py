@@ -33,13 +33,17 @@ from memfit.checks._sb3 import made_of, models
 from memfit.checks._windows import (
     NEXT,
     OBSERVATIONS,
+    ROLLOUT_COSTS,
+    WINDOW_REPLAY,
+    WINDOW_ROLLOUT,
     parts,
     stacked,
     window_replay,
     window_rollout,
 )
 from memfit.checks.spot import Spot
-from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
+from memfit.model import Changes, Finding, Fix, Ledger, RunSpec, Severity
+from memfit.model.changes import REPLAY, ROLLOUT
 from memfit.syntax import Source, argument, last_name, number
 from memfit.units import format_bytes
 
@@ -85,6 +89,8 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
             "same minibatches (about: episodes begin with a whole stack)",
             ledger=window_rollout(spec, ledger, stacked(spec)),
             safe=True,
+            costs=ROLLOUT_COSTS,
+            changes=Changes(parts={ROLLOUT: WINDOW_ROLLOUT}),
         )
     else:
         halved = "" if parts(spec, NEXT) else " without optimize_memory_usage"
@@ -93,4 +99,5 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
             "once, the same samples (about: episodes begin with a whole stack)",
             ledger=window_replay(spec, ledger, stacked(spec)),
             safe=not halved,
+            changes=Changes() if halved else Changes(parts={REPLAY: WINDOW_REPLAY}),
         )

@@ -31,11 +31,21 @@ from collections.abc import Iterator
 
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Arguments, Source, dotted, in_package, is_emptied, last_name, methods
+from memfit.syntax import (
+    Arguments,
+    Source,
+    dotted,
+    in_package,
+    is_emptied,
+    last_name,
+    loops_around,
+    methods,
+)
 
 CODE = "MF116"
 SEVERITY = Severity.WARNING
 FOUND = (
+    "import random\nm = []\ndef f():\n    m.append((s, a))\n    return random.sample(m, 9)\n",
     (
         "import random\nfrom collections import deque\n"
         "class Agent:\n    def act(self, s):\n        return 0\n"
@@ -55,25 +65,43 @@ CLEAN = (
         "import random\nxs = []\nfor f in files:\n    xs.append(f)\n"
         "part = random.sample(xs, 3)\nxs.clear()\n"
     ),
+    (
+        "import random\nfor task in range(9):\n    data = []\n    for i in range(50):\n"
+        "        data.append((s, a))\n    batch = random.sample(data, 5)\n"
+    ),
 )
 
 
 def find_in_source(source: Source) -> Iterator[Spot]:
     sampled = {
-        dotted(c.args[0]): c
+        (dotted(c.args[0]), _home(source, c.args[0])): c
         for c in source.nodes(ast.Call)
         if in_package(source, c.func, ("random",), ("sample", "choices")) and c.args
     }
-    for name in filter(None, sampled):
-        made = [n for n in source.nodes(ast.Assign) if name in map(dotted, n.targets)]
+    for name, home in sampled:
+        made = [
+            n
+            for n in source.nodes(ast.Assign)
+            if name and name in map(dotted, n.targets) and _home(source, n.targets[0]) is home
+        ]
         if len(made) != 1 or not _without_end(made[0].value):
+            continue
+        if any(loops_around(source, made[0])):  # begun anew each time round
             continue
         owner = source.class_of(made[0])
         if owner is not None and not _acts(owner):  # how long a container lives is not known
             continue
-        around = owner or source.tree
+        around = home
         if _grows(source, around, name) and not is_emptied(around, name):
             yield Spot(made[0], f"{name} grows with every step", "collections.deque(maxlen=...)")
+
+
+def _home(source: Source, node: ast.AST) -> ast.AST:
+    """Whose name it is: that of a class's instances, of a function, or of the script."""
+    if isinstance(node, ast.Name):
+        found = source.bindings(node)
+        return source.scope(found[0].node) if found else source.scope(node)
+    return source.class_of(node) or source.scope(node)
 
 
 def _acts(owner: ast.ClassDef) -> bool:

@@ -20,8 +20,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memfit.checks._rows import row
-from memfit.checks._windows import FLATTEN_COPY, ROLLOUTS, stacked, window_rollout
-from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
+from memfit.checks._windows import (
+    FLATTEN_COPY,
+    ROLLOUT_COSTS,
+    ROLLOUTS,
+    WINDOW_ROLLOUT,
+    stacked,
+    window_rollout,
+)
+from memfit.model import Changes, Finding, Fix, Ledger, RunSpec, Severity
+from memfit.model.changes import ROLLOUT
 from memfit.units import format_bytes
 
 CODE = "MF003"
@@ -51,10 +59,14 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
             "without the copy",
             ledger=window_rollout(spec, ledger),
             safe=True,
+            costs=ROLLOUT_COSTS,
+            changes=Changes(parts={ROLLOUT: WINDOW_ROLLOUT}),
         )
     steps = ledger.knobs.get("n_steps", 1) // 2
     if steps:
         yield Fix(
             change=f"n_steps={steps}: half the rollout, so that updates come twice as often",
             ledger=ledger.at(n_steps=steps),
+            estimated=True,  # what malloc keeps is that of the longer rollout
+            changes=Changes(knobs={"n_steps": steps}),
         )

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 
 from memfit.checks._rows import named, without
 from memfit.checks.spot import Spot
-from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
+from memfit.model import Changes, Finding, Fix, Ledger, RunSpec, Severity
 from memfit.syntax import Source, in_step_loop, last_name, under_with
 from memfit.units import format_bytes
 
@@ -90,6 +90,7 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
         change="with torch.no_grad(): around acting, and no graph that outlives its update",
         ledger=without(ledger, ROW, "rollout.last_graph"),
         safe=True,
+        changes=Changes(update={"rollout_records_gradients": False, "keeps_last_graph": False}),
     )
 
 

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from memfit.checks._graphs import comes_from_before, comes_from_caller
 from memfit.checks._rows import named, without
 from memfit.checks.spot import Spot
-from memfit.model import Finding, Fix, Ledger, RunSpec, Severity
+from memfit.model import Changes, Finding, Fix, Ledger, RunSpec, Severity
 from memfit.syntax import Source, constant, keyword, last_name
 from memfit.units import format_bytes
 
@@ -89,6 +89,7 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
         change="backward() without retain_graph, and no name of the loss after the update",
         ledger=without(ledger, ROW),
         safe=True,
+        changes=Changes(update={"keeps_last_graph": False}),
     )
 
 

@@ -20,11 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memfit.checks._rows import total
-from memfit.model import Component, Finding, Fix, Ledger, RunSpec, Severity
+from memfit.model import Changes, Component, Finding, Fix, Ledger, RunSpec, Severity
+from memfit.model.changes import ALGORITHM
 from memfit.units import format_bytes
 
 CODE = "MF004"
 KNOB, PIECES = "batch_size", "micro_batch_size"
+FEWEST, WORTH = 16, 50  # samples of a piece, and the share of the peak that halving it must save
 
 
 def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
@@ -50,17 +52,38 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
         yield Fix(
             change=f"{PIECES}={half}: the same gradient, in smaller pieces",
             ledger=ledger.at(micro_batch_size=half),
+            to_rounding=True,
+            changes=Changes(options={PIECES: half}),
         )
         return
     if spec.algorithm == "PPO" and spec.buffer.endswith("RolloutBuffer"):
+        pieces = _pieces(ledger)
         yield Fix(
-            change=f"memfit.dropins.MicroBatchPPO(..., {PIECES}={half}): the same gradient, "
+            change=f"memfit.dropins.MicroBatchPPO(..., {PIECES}={pieces}): the same gradient, "
             "in pieces",
-            ledger=ledger.at(batch_size=half),
+            ledger=ledger.at(batch_size=pieces),
+            to_rounding=True,
+            costs="an update takes longer the smaller the pieces are",
+            estimated=True,  # malloc keeps less of small pieces
+            changes=Changes(parts={ALGORITHM: "MicroBatchPPO"}, options={PIECES: pieces}),
         )
     yield Fix(
-        change=f"batch_size={half}: more and smaller steps", ledger=ledger.at(batch_size=half)
+        change=f"batch_size={half}: more and smaller steps",
+        ledger=ledger.at(batch_size=half),
+        estimated=True,  # as above
+        changes=Changes(knobs={KNOB: half}),
     )
+
+
+def _pieces(ledger: Ledger) -> int:
+    """A size of pieces of which halves would save little more of the update."""
+    moment, at = ledger.peak.moment, ledger.knobs[KNOB] // 2
+    while at >= 2 * FEWEST:
+        larger, smaller = (ledger.at(batch_size=n).moment_bytes[moment] for n in (at, at // 2))
+        if WORTH * (larger - smaller) < ledger.peak.bytes:
+            break
+        at //= 2
+    return at
 
 
 def _deciding(ledger: Ledger) -> str:

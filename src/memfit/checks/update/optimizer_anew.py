@@ -47,6 +47,10 @@ CLEAN = (
         "import torch\nfor seed in range(3):\n    net = make()\n"
         "    o = torch.optim.Adam(net.parameters())\n    for b in bs:\n        o.step()\n"
     ),
+    (
+        "import torch\nfor task in tasks:\n    o = torch.optim.SGD(net.parameters())\n"
+        "    for b in task:\n        loss_of(net, b).backward()\n        o.step()\n"
+    ),
     "import torch\ndef train(net):\n    o = torch.optim.Adam(net.parameters())\n    o.step()\n",
 )
 _NAMES = {"Adam", "AdamW", "SGD", "RMSprop", "RAdam", "Adamax", "Adagrad"}
@@ -62,7 +66,9 @@ def find_in_source(source: Source) -> Iterator[Spot]:
         above = source.parent(call)
         held = last_name(above.targets[0]) if isinstance(above, ast.Assign) else ""
         where = next(iter(loops_around(source, call)), None) or _method(source, call)
-        if trained and held and where and _steps(where, held) and not _made_in(where, trained):
+        if where is None or any(_steps(loop, held) for loop in _loops_in(where)):
+            continue  # each task or epoch begins with one, and takes many steps with it
+        if trained and held and _steps(where, held) and not _made_in(where, trained):
             yield Spot(
                 call,
                 f"an optimizer of {trained} is made each time that it is updated",
@@ -82,8 +88,12 @@ def _method(source: Source, call: ast.Call) -> ast.AST | None:
     inside = source.function(call)
     if inside is None or source.class_of(inside) is None or not _UPDATES.match(inside.name):
         return None
-    loops = [n for n in ast.walk(inside) if isinstance(n, ast.For | ast.While)]
-    return None if any(_steps(loop, "") for loop in loops) else inside
+    return None if any(_steps(loop, "") for loop in _loops_in(inside)) else inside
+
+
+def _loops_in(where: ast.AST) -> list[ast.AST]:
+    """The loops that are in a loop or function."""
+    return [n for n in ast.walk(where) if isinstance(n, ast.For | ast.While) and n is not where]
 
 
 def _steps(where: ast.AST, held: str) -> bool:

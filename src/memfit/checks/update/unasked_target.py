@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from memfit.checks.spot import Spot
 from memfit.model import Severity
-from memfit.syntax import Source, calls, dotted, last_name
+from memfit.syntax import Source, calls, dotted, last_name, read_beside
 
 CODE = "MF209"
 SEVERITY = Severity.INFO
@@ -70,7 +70,11 @@ def find_in_source(source: Source) -> Iterator[Spot]:
             for n in source.nodes(ast.Attribute)
             if n.attr == target.attr and isinstance(n.ctx, ast.Load)
         ]
-        if reads and all(_only_follows(source, n) for n in reads):
+        if (
+            reads
+            and all(_only_follows(source, n) for n in reads)
+            and not read_beside(source, target.attr)
+        ):
             yield Spot(
                 call,
                 f"{dotted(target)} follows {source.segment(call.args[0])}, and nothing asks it",
