@@ -10,13 +10,20 @@ from pathlib import Path
 import pytest
 
 TESTS = """
+import ctypes
 import pytest
 
 CACHE, ONCE = [], {}
+LIBC = ctypes.CDLL(None)
+LIBC.malloc.restype = ctypes.c_void_p
 
 @pytest.mark.memfit_no_leak(calls=60)
 def test_leaks():
     CACHE.append(bytes(2000))
+
+@pytest.mark.memfit_no_leak(calls=60)
+def test_leaks_in_c():
+    ctypes.memset(ctypes.cast(LIBC.malloc(3000), ctypes.c_void_p), 1, 3000)
 
 @pytest.mark.memfit_no_leak(calls=60)
 def test_keeps_one():
@@ -58,16 +65,18 @@ def _pytest(folder: Path, *options: str) -> str:
 
 
 def test_it_is_inert_unless_asked(tmp_path: Path) -> None:
-    assert "6 passed" in _pytest(tmp_path)
+    assert "7 passed" in _pytest(tmp_path)
 
 
 @pytest.mark.parametrize("way", ["--memfit", "ini"])
 def test_leaks_and_limits_are_told(tmp_path: Path, way: str) -> None:
     options = ("--memfit",) if way == "--memfit" else ("-o", "memfit=true")
     said = _pytest(tmp_path, *options)
-    assert "3 failed, 3 passed" in said
+    assert "4 failed, 3 passed" in said
     assert "test_leaks leaks 2." in said and "KiB a call" in said
     assert "held by test_memory.CACHE" in said
+    assert "test_leaks_in_c leaks" in said and said.count("  held by") == 1
+    assert "no variable of the tests or of what they test holds it" in said
     assert "test_too_large added" in said and "its limit is 40.0 MiB" in said
     assert "memfit_no_leak takes calls=N, and 20 or more" in said
 

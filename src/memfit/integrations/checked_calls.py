@@ -23,7 +23,7 @@ _CALLS, _LEAST_CALLS = 200, 20
 _PARTS, _LEGS = 4, 3
 _KINDS = tuple(Counted)
 _LEAST_ROW = 1024
-_SHOWN = 2
+_SHOWN, _LEAST_SHARE = 2, 0.1  # holders that are named, of at least so much of what grew
 
 
 def limit_of(args: Sequence[Any], named: Mapping[str, Any]) -> int:
@@ -84,7 +84,8 @@ def leak_of(call: Callable[[], Any], calls: int) -> str:
     judged = judge(readings)
     if judged.verdict is not MemoryVerdict.LEAKING:
         return ""
-    named = grown(before, holders(), readings[-1].frame)
+    least = _LEAST_SHARE * judged.grown_bytes
+    named = [one for one in grown(before, holders(), readings[-1].frame) if one.bytes >= least]
     what = ", ".join(kind.value for kind in growing(readings))
     lines = [
         (
@@ -94,7 +95,7 @@ def leak_of(call: Callable[[], Any], calls: int) -> str:
     ]
     lines += [f"  held by {one.path}: {format_bytes(one.bytes)} more" for one in named[:_SHOWN]]
     if not named:
-        lines.append("  no Python object that can be reached holds it")
+        lines.append("  no variable of the tests or of what they test holds it")
     return "\n".join(lines)
 
 
@@ -116,7 +117,7 @@ class _Calls:
     def __init__(self, call: Callable[[], Any]) -> None:
         self.call = call
         self.done = self.count = 0
-        self.width = 5 + len(_KINDS)
+        self.width = 7 + len(_KINDS)
         self.rows = array("q", bytes(8 * self.width * (2 + _PARTS * (_LEGS + 1))))
 
     def go(self, calls: int, *, leg: int, parts: int) -> None:
@@ -149,7 +150,7 @@ class _Calls:
         found = full_reading(Tree(main=os.getpid()), said, leg, collected=True)
         if found is None:
             raise UsageError("/proc cannot be read here: memfit_no_leak needs it")
-        row = [found.frame, leg, found.held, found.free, found.blocks]
+        row = [found.frame, leg, found.held, found.free, found.blocks, found.pools, found.apart]
         row += [found.counts.get(kind, 0) for kind in _KINDS]
         for number, value in enumerate(row):
             self.rows[self.count * self.width + number] = value
@@ -167,9 +168,11 @@ class _Calls:
                     seconds=0.0,
                     held=row[2],
                     whole=row[2],
-                    counts=dict(zip(_KINDS, row[5:], strict=True)),
+                    counts=dict(zip(_KINDS, row[7:], strict=True)),
                     free=row[3],
                     blocks=row[4],
+                    pools=row[5],
+                    apart=row[6],
                     leg=row[1],
                     collected=True,
                 )

@@ -1,0 +1,99 @@
+"""The results as README.md beside this file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from memfit.units import format_bytes
+
+_LATER = "not measured yet"
+
+
+def write(results: Path) -> None:
+    """Write the page from what has been measured."""
+    parts = {file.stem: json.loads(file.read_text()) for file in sorted(results.glob("*.json"))}
+    lines = [
+        "# Studies within a limit of memory",
+        "",
+        (
+            "`make bench-cluster` measures this: an Optuna study of PPO (stable-baselines3) on an "
+            "env whose observations take 1 MiB and whose steps wait 4 ms for a simulator, so that "
+            "memory is what is short. `fit` runs as many trials as fit by their upper bounds; "
+            "`worst-case share` gives each the whole limit, and runs one after another. Both prune "
+            "by plan, and have the same configurations. On a machine with 2 cores and 24 GiB."
+        ),
+        *_studies(parts),
+        *_asked(parts),
+    ]
+    (results.parent / "README.md").write_text("\n".join(lines) + "\n")
+
+
+def _studies(parts: dict[str, Any]) -> list[str]:
+    rows = []
+    for stage, name in (("fit", "fit"), ("worst", "worst-case share")):
+        if stage not in parts:
+            continue
+        found = parts[stage]
+        states = [trial["state"] for trial in found["trials"]]
+        rows.append(
+            f"| {name} | {len(states)} | {states.count('COMPLETE')} | {states.count('PRUNED')} "
+            f"| {states.count('FAIL')} | {found['most_at_once']} | {found['seconds']:.0f} s "
+            f"| {3600 * len(states) / found['seconds']:.0f} | {format_bytes(found['most_bytes'])} "
+            f"| {found['load']:.0f} |"
+        )
+    return [
+        "",
+        (
+            "| study in 4 GiB | trials | complete | pruned | failed | at once | time | an hour "
+            "| most held | load of the machine |"
+        ),
+        "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
+        *rows,
+    ]
+
+
+def _asked(parts: dict[str, Any]) -> list[str]:
+    fit, asks = parts["fit"], parts["asks"]
+    times = (
+        f"{parts['worst']['seconds'] / fit['seconds']:.2f} times" if "worst" in parts else _LATER
+    )
+    trials = fit["trials"]
+    killed = sum(trial["verdict"] == "out of memory" for trial in trials)
+    stopped = sum(trial["verdict"] == "over its share" for trial in trials)
+    doubt = sum((trial["verdict"] or "").startswith("in doubt") for trial in trials)
+    over = [
+        trial["peak_bytes"] / trial["planned_bytes"] - 1
+        for trial in trials
+        if trial["state"] == "COMPLETE" and trial["peak_bytes"]
+    ]
+    large = sum(trial["state"] == "PRUNED" for trial in trials) / len(trials)
+    lines = [
+        "",
+        "| asked | measured |",
+        "| --- | --- |",
+        f"| 40 % of the configurations do not fit | {large:.0%} |",
+        f"| no trial killed by the system | {killed} |",
+        f"| none stopped above its share | {stopped} |",
+        (
+            f"| 80 % of the limit used while trials wait | shares given: {fit['given_share']:.0%}; "
+            f"held on average, while rollouts fill: {fit['held_share']:.0%} |"
+        ),
+        f"| 1.8 times the trials an hour | {times} |",
+        (
+            f"| 1,000 configurations asked a second | {asks['asks'] / asks['seconds']:,.0f} "
+            f"({asks['asks'] / asks['processor_seconds']:,.0f} a second of the processor), of "
+            f"{asks['surveys']} surveys |"
+        ),
+        (
+            f"| planned peak beside the measured | {min(over):+.1%} to {max(over):+.1%} of "
+            f"{len(over)} runs; {doubt} in doubt ran alone |"
+        ),
+    ]
+    fitted = _LATER
+    if "alone" in parts:
+        ran = [trial for trial in parts["alone"] if trial["state"] == "COMPLETE"]
+        would = sum(trial["peak_bytes"] <= fit["limit_bytes"] for trial in ran)
+        fitted = f"{would} of {len(ran)} that were run alone, with three times the limit"
+    return [*lines, f"| none pruned that would have fitted | {fitted} |"]
