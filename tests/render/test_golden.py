@@ -20,7 +20,15 @@ from memfit.device.held import explain_card
 from memfit.model import Plan, Sweep
 from memfit.model.device_explanation import SnapshotExplanation
 from memfit.render import Block
-from tests import samples, samples_compared, samples_device, samples_live, samples_profile
+from tests import (
+    samples,
+    samples_compared,
+    samples_device,
+    samples_live,
+    samples_optimized,
+    samples_profile,
+)
+from tests.render.pages import structure
 
 GOLDEN = Path(__file__).parent / "golden"
 Golden = Callable[[str, str], None]
@@ -95,6 +103,16 @@ RESULTS = {
         lambda: render.profile_blocks(samples_profile.stable()),
         lambda: render.profile_json(samples_profile.stable()),
     ),
+    "plan-for-kubernetes": Shown(
+        "plan",
+        lambda: render.request_blocks(*samples_compared.requested()),
+        lambda: render.request_json(*samples_compared.requested()),
+    ),
+    "compare-jobs": Shown(
+        "compare",
+        lambda: render.jobs_blocks(samples_compared.jobs()),
+        lambda: render.jobs_json(samples_compared.jobs()),
+    ),
     "compare": Shown(
         "compare",
         lambda: render.compare_blocks(samples_compared.comparison()),
@@ -105,10 +123,20 @@ RESULTS = {
         lambda: render.check_blocks(samples_compared.checked()),
         lambda: render.check_json(samples_compared.checked()),
     ),
+    "optimize": Shown(
+        "optimize",
+        lambda: render.optimize_blocks(samples_optimized.optimized()),
+        lambda: render.optimize_json(samples_optimized.optimized()),
+    ),
     "demo": Shown(
         "demo",
         lambda: render.demo_blocks(samples_compared.demo()),
         lambda: render.demo_json(samples_compared.demo()),
+    ),
+    "system-document": Shown(
+        "demo",
+        lambda: render.system_document_blocks(samples_compared.system_document()),
+        lambda: render.system_document_json(samples_compared.system_document()),
     ),
     "demo-system": Shown(
         "demo",
@@ -128,6 +156,7 @@ FORMATS: dict[str, Callable[[Shown], str]] = {
     "txt": terminal,
     "md": lambda shown: render.to_markdown(shown.blocks()),
     "json": lambda shown: json.dumps(shown.data(), indent=2) + "\n",
+    "html": lambda shown: structure(render.to_html(shown.blocks(), shown.data())),
 }
 
 
@@ -153,6 +182,7 @@ def test_json_says_what_it_is(name: str) -> None:
 
 
 def test_every_command_has_golden_files_and_none_is_left_over() -> None:
-    assert {shown.command for shown in RESULTS.values()} == set(get_group(app).commands)
+    others = {"export"}  # writes what other tools read: tests/cli/test_export.py
+    assert {shown.command for shown in RESULTS.values()} == set(get_group(app).commands) - others
     wanted = {f"{name}.{ending}" for name in RESULTS for ending in FORMATS}
     assert {file.name for file in GOLDEN.iterdir()} == wanted

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
-from memfit.model import Event, EventKind, Forecast, Growth, Trace
-from memfit.render.blocks import Text
-from memfit.render.trace import trace_summary
+import pytest
+
+from memfit.formulas.shared_rows import measured
+from memfit.model import (
+    Component,
+    Event,
+    EventKind,
+    Forecast,
+    Growth,
+    Kind,
+    Ledger,
+    Place,
+    Trace,
+    const,
+)
+from memfit.render.blocks import Heading, Table, Text
+from memfit.render.trace import trace_blocks, trace_summary
+from memfit.units import MIB
 from tests.samples_live import trace
 
 UNKNOWN = Forecast(growth=Growth.UNKNOWN, bytes_per_second=0.0)
@@ -23,6 +39,30 @@ def test_a_run_that_nobody_could_read_still_says_what_ended_it() -> None:
         "ended with exit code 137 before it could be read",
         "killed by the kernel",
     ]
+
+
+def test_rows_of_a_recording_add_up_to_its_peak() -> None:
+    peak = max(r.bytes for r in trace().readings)
+    rows = Ledger(components=(row("blocks.a", peak // 2), row("malloc.heap", peak // 4)))
+    early = replace(trace(), peak_ledger=rows, rows_at=1.0)
+    (table,) = (
+        block
+        for heading, block in pairwise(trace_blocks(early, UNKNOWN))
+        if heading == Heading("Rows at the peak") and isinstance(block, Table)
+    )
+    shown = [float(cells[1].replace(",", "")) for cells in table.rows]
+    assert len(shown) == 3 and sum(shown) == pytest.approx(peak / MIB, abs=0.2)
+
+
+def row(name: str, amount: int) -> Component:
+    return Component(
+        name=name,
+        kind=Kind.LARGE,
+        place=Place.MAIN,
+        size=const(amount),
+        phases=(),
+        evidence=measured("smaps"),
+    )
 
 
 def test_a_recording_without_an_end_says_so() -> None:

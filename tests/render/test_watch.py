@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from memfit.model import Frame
-from memfit.render import frame_blocks, frame_line
-from memfit.render.blocks import Text
-from memfit.render.watch import curve
+from memfit.render import frame_blocks, frame_line, frame_summary
+from memfit.render.blocks import Table, Text
+from memfit.render.chart import chart
+from memfit.units import MIB
 from tests.samples_live import frame
 
 FRAME = frame()
@@ -29,12 +30,40 @@ def test_a_frame_has_rows_processes_and_targets() -> None:
     assert frame_line(FRAME) in texts
 
 
-def test_a_curve_rises_with_its_readings_and_has_the_width_asked_for() -> None:
-    line = curve(FRAME.readings, 20)
-    assert len(line) == 20
-    assert line[0] == "▁" and line[-1] == "█"
-    assert list(line) == sorted(line)
-    assert curve((), 20) == "" and len(curve(FRAME.readings[:1], 5)) == 5
+def test_threads_that_are_not_recorded_are_not_shown_as_none() -> None:
+    first, *others = FRAME.processes
+    found = replace(FRAME, processes=(replace(first, threads=0), *others))
+    tables = [block for block in frame_blocks(found) if isinstance(block, Table)]
+    (table,) = (block for block in tables if block.columns[0].name == "PID")
+    shown = {row[0]: row[2] for row in table.rows}
+    assert shown[str(first.pid)] == ""
+    assert [shown[str(p.pid)] for p in others] == [str(p.threads) for p in others]
+
+
+def test_a_chart_rises_with_its_readings_and_has_a_scale() -> None:
+    lines = chart(FRAME.readings, 40, 6, 150 * MIB)
+    assert len(lines) == 7 and max(map(len, lines)) <= 40
+    assert lines[0].startswith("limit 150 MiB ┤┄")
+    assert lines[-2].lstrip().startswith("0 ┤") and lines[-2].endswith("█")
+    assert lines[-1].split() == ["0", "s", "99", "s"]
+    assert len(lines[2]) == 40 and lines[2].endswith("█") and "▁" in "".join(lines)
+
+
+def test_a_limit_far_above_is_not_drawn() -> None:
+    lines = chart(FRAME.readings, 40, 3, 4 * 2**30)
+    assert not any("limit" in line for line in lines)
+    assert lines[0].lstrip().startswith("99.0 MiB ┤")
+    assert chart((), 40, 6, 1) == [] and len(chart(FRAME.readings[:1], 20, 3, MIB)) == 4
+
+
+def test_a_summary_says_the_peak_the_rows_what_is_missed_and_a_verdict() -> None:
+    ended = replace(FRAME, ended=True, notes=("ended by memfit, over the limit",))
+    texts = [b.text for b in frame_summary(ended) if isinstance(b, Text)]
+    assert texts[0] == "peak 99.0 MiB after 99 s; limit 4.00 GiB (--limit); ended after 99 s"
+    assert texts[1].startswith("largest rows: malloc.heap 2.00 GiB")
+    assert texts[2] == "MISSED: threads per process 9, at most 4"
+    assert texts[3] == "ended by memfit, over the limit"
+    assert texts[4].startswith("verdict: leaking by 1.00 MiB/s")
 
 
 def test_keys_sort_freeze_and_explain() -> None:
@@ -59,6 +88,7 @@ def test_keys_sort_freeze_and_explain() -> None:
     async def session() -> None:
         app = WatchApp(next_frame, explain, seconds=0.05)  # type: ignore[arg-type]
         async with app.run_test(size=(100, 40)) as pilot:
+            await pilot.pause(0.3)
             table = app.query_one(DataTable)
             assert [row.value for row in table.rows] == ["10", "11"]  # by memory
             assert "GiB" in str(app.query_one("#line", Static).content)
@@ -72,6 +102,7 @@ def test_keys_sort_freeze_and_explain() -> None:
             await pilot.pause(0.3)
             assert frames > seen
             await pilot.press("e")
+            await pilot.pause(0.3)
             assert type(app.screen) is Explained
             assert asked == [11]
             await pilot.press("escape")
@@ -93,7 +124,8 @@ def test_names_of_processes_are_shown_as_they_are() -> None:
 
     async def session() -> None:
         app = WatchApp(lambda: named, None, seconds=60)
-        async with app.run_test(size=(100, 40)):
+        async with app.run_test(size=(100, 40)) as pilot:
+            await pilot.pause(0.3)
             rows = app.query_one(DataTable)
             assert str(rows.get_row(str(first.pid))[3]) == r"a[/red]\x1b[2J"
 
@@ -110,9 +142,12 @@ def test_a_small_terminal_shows_curve_rows_and_processes() -> None:
 
     async def session() -> None:
         app = WatchApp(lambda: many, None, seconds=60)
-        async with app.run_test(size=(80, 24)):
-            assert "full height is" in str(app.query_one("#curve", Static).content)
-            assert app.query_one("#rows", Static).size.height >= 5
-            assert app.query_one(DataTable).size.height >= 4
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause(0.3)
+            assert "99.0 MiB ┤" in str(app.query_one("#curve", Static).content)
+            assert "leaking by 1.00 MiB/s" in str(app.query_one("#forecast", Static).content)
+            assert app.query_one("#curve", Static).size.height == 6
+            assert app.query_one("#rows", Static).size.height >= 3
+            assert app.query_one(DataTable).size.height >= 3
 
     asyncio.run(session())

@@ -34,14 +34,34 @@ class Heading:
 
 
 @dataclass(frozen=True)
+class PageTitle(Heading):
+    """The title of a whole document."""
+
+
+@dataclass(frozen=True)
 class Text:
-    """One sentence or more."""
+    """One sentence or more. The `verdict` is what a page says first.
+
+    `copy` is a command that helps further, for where it can be copied.
+    """
 
     text: str
     tone: Tone = Tone.PLAIN
+    verdict: bool = False
+    copy: str = ""
 
     def __post_init__(self) -> None:
-        _show(self, text=visible_line(self.text))
+        _show(self, text=visible_line(self.text), copy=visible_line(self.copy))
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines to be copied as they are."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        _show(self, text="\n".join(map(visible_line, self.text.splitlines())))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,15 +82,20 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows of text under named columns; `total` is a last row set apart."""
+    """Rows of text under named columns; `total` is a last row set apart.
+
+    `copies` are commands that belong to the rows, for where they can be copied.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     total: tuple[str, ...] = ()
     tone: Tone = Tone.PLAIN
+    copies: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _show(self, rows=tuple(tuple(map(visible_line, row)) for row in self.rows))
+        _show(self, copies=tuple(map(visible_line, self.copies)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +113,10 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class Bars:
-    """Lengths to compare."""
+    """Lengths to compare. `picture` is the one of a page that shows the same."""
 
     bars: tuple[Bar, ...]
+    picture: str = ""
 
 
 def _show(block: object, **shown: object) -> None:
@@ -99,7 +125,7 @@ def _show(block: object, **shown: object) -> None:
         object.__setattr__(block, name, value)
 
 
-Block = Heading | Text | Table | Bars
+Block = Heading | Text | Code | Table | Bars
 Title = Column | str  # of a column; one that is only named is of plain text
 
 
@@ -120,18 +146,22 @@ def section(
     *,
     total: tuple[str, ...] = (),
     tone: Tone = Tone.PLAIN,
+    copies: Iterable[str] = (),
 ) -> list[Block]:
     """A title, and a table where there are rows."""
     made = tuple(Column(name=c) if isinstance(c, str) else c for c in columns)
-    table = Table(columns=made, rows=tuple(rows), total=total, tone=tone)
+    table = Table(columns=made, rows=tuple(rows), total=total, tone=tone, copies=tuple(copies))
     return [Heading(title), table] if table.rows else [Heading(title)]
 
 
-def bars(amounts: Iterable[tuple[str, int]], peaks: Container[int] = ()) -> Bars:
+def bars(
+    amounts: Iterable[tuple[str, int]], peaks: Container[int] = (), *, picture: str = ""
+) -> Bars:
     """Amounts of memory as lengths; those at the positions of `peaks` are marked."""
     rows = list(amounts)
     top = max((amount for _, amount in rows), default=0) or 1
     return Bars(
+        picture=picture,
         bars=tuple(
             Bar(
                 label=label,
@@ -140,7 +170,7 @@ def bars(amounts: Iterable[tuple[str, int]], peaks: Container[int] = ()) -> Bars
                 mark="the peak" if i in peaks else "",
             )
             for i, (label, amount) in enumerate(rows)
-        )
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from memfit.render.result_json import SCHEMA, picked
 from memfit.units import format_bytes
 
 _TONES = {Severity.ERROR: Tone.BAD, Severity.WARNING: Tone.PLAIN, Severity.INFO: Tone.PLAIN}
+_CODE = re.compile(r"MF\d{3}")
 _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _SARIF = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -22,13 +24,20 @@ def check_blocks(checked: Checked) -> list[Block]:
     """A line for each finding, its fix below it, and how many there are."""
     blocks: list[Block] = []
     for f in checked.findings:
-        blocks.append(Text(f"{f.where}: {f.severity} {f.code} {f.message}", _TONES[f.severity]))
+        text = f"{f.where}: {f.severity} {f.code} {f.message}"
+        blocks.append(Text(text, _TONES[f.severity], copy=explain_command(f.code)))
         blocks += muted([f"    fix: {f.fix}"] if f.fix else [])
     if checked.advice:
         blocks.append(Heading("What would save memory"))
-        blocks += [Text(advice_line(advice)) for advice in checked.advice]
-    blocks.append(Text(_total(checked), Tone.BAD if checked.findings else Tone.GOOD))
+        blocks += [Text(advice_line(a), copy=explain_command(a.code)) for a in checked.advice]
+    tone = Tone.BAD if checked.findings else Tone.GOOD
+    blocks.append(Text(_total(checked), tone, verdict=True))
     return blocks + muted(f"note: {note}" for note in checked.notes)
+
+
+def explain_command(code: str) -> str:
+    """What says more about a code; nothing where that is none of a check."""
+    return f"memfit check --explain {code}" if _CODE.fullmatch(code) else ""
 
 
 def advice_line(advice: Advice) -> str:
@@ -37,11 +46,14 @@ def advice_line(advice: Advice) -> str:
     proved = ", measured" if advice.verified else ""
     return (
         f"{advice.code} saves {format_bytes(advice.saves_bytes)} ({kept}{proved}): {advice.change}"
+        + (f"; {advice.costs}" if advice.costs else "")
     )
 
 
 def training_word(advice: Advice) -> str:
-    """Whether training stays the same to the bit."""
+    """Whether training stays the same: to the bit, or but for the order of sums."""
+    if advice.to_rounding:
+        return "same steps, rounded"
     return "safe" if advice.safe else "changes training"
 
 
@@ -67,7 +79,12 @@ def check_json(checked: Checked) -> dict[str, Any]:
             for f in checked.findings
         ],
         "advice": [
-            picked(a, "code", "saves_bytes", "change", "safe", "verified") for a in checked.advice
+            picked(
+                a,
+                *("code", "saves_bytes", "change", "safe", "to_rounding", "verified"),
+                *("costs", "changes"),
+            )
+            for a in checked.advice
         ],
         "notes": list(checked.notes),
         "seconds": round(checked.seconds, 3),
@@ -107,10 +124,9 @@ def _result(f: Finding) -> dict[str, Any]:
         "message": {"text": visible_line(text)},
     }
     if f.path:
-        place = {
-            "artifactLocation": {"uri": quote(f.path, errors="replace")},
-            "region": {"startLine": f.line, "startColumn": f.column},
-        }
+        place: dict[str, Any] = {"artifactLocation": {"uri": quote(f.path, errors="replace")}}
+        if f.line:  # a recording has none
+            place["region"] = {"startLine": f.line, "startColumn": f.column}
         result["locations"] = [{"physicalLocation": place}]
     else:
         result["locations"] = [{"logicalLocations": [{"fullyQualifiedName": f.where}]}]
@@ -130,7 +146,18 @@ def page_blocks(page: Any) -> list[Block]:
 
 def page_json(page: Any) -> dict[str, Any]:
     """The page of one check for programs."""
-    names = ("code", "title", "what", "why", "bad", "good", "off", "in_text", "in_runs")
+    names = (
+        "code",
+        "title",
+        "what",
+        "why",
+        "bad",
+        "good",
+        "off",
+        "in_text",
+        "in_runs",
+        "in_recordings",
+    )
     return {"schema": SCHEMA, "kind": "check-page", **picked(page, *names)}
 
 

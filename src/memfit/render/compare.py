@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from memfit.model import Comparison
+from memfit.model.json_loader import to_json
 from memfit.render.blocks import Block, Text, Tone, muted, names, numbers, section
 from memfit.render.result_json import SCHEMA, picked
-from memfit.units import format_bytes
+from memfit.units import format_bytes, format_change
 
 _ROWS = 30
 
@@ -16,13 +17,19 @@ def compare_blocks(comparison: Comparison) -> list[Block]:
     """The totals, and the rows that changed most."""
     grew = comparison.bytes > 0
     rows = [
-        (r.name, format_bytes(r.bytes), format_bytes(r.before), format_bytes(r.after))
+        (r.name, format_change(r.bytes), format_bytes(r.before), format_bytes(r.after))
         for r in comparison.rows[:_ROWS]
     ]
     blocks: list[Block] = [Text(_totals(comparison), Tone.BAD if grew else Tone.GOOD)]
     if rows:
         columns = (names("component"), *numbers("change", "before", "after"))
-        blocks += section("What changed", columns, rows)
+        total = (
+            "total",
+            format_change(comparison.bytes),
+            format_bytes(comparison.before_bytes),
+            format_bytes(comparison.after_bytes),
+        )
+        blocks += section("What changed", columns, rows, total=total)
     if more := len(comparison.rows) - len(rows):
         blocks += muted([f"and {more:,} rows with smaller changes"])
     return blocks + muted(f"note: {note}" for note in comparison.notes)
@@ -51,5 +58,7 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
             picked(row, "name", before_bytes="before", after_bytes="after", bytes="bytes")
             for row in comparison.rows
         ],
+        "before_course": to_json(comparison.before_course),
+        "after_course": to_json(comparison.after_course),
         "notes": list(comparison.notes),
     }

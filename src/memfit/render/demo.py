@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from memfit.model import Compared, Demo, Line, SystemDemo
-from memfit.render.blocks import Block, Text, numbers, section
-from memfit.render.plan import plan_blocks
+from memfit.model import Compared, Demo, Line, RecordedDemo, SystemDemo
+from memfit.render.blocks import Block, Heading, Text, muted, numbers, section
+from memfit.render.plan import plan_blocks, plan_json
 from memfit.render.result_json import SCHEMA, picked
+from memfit.render.trace import trace_blocks
 from memfit.units import format_bytes
 
 
@@ -19,8 +20,27 @@ def demo_blocks(demo: Demo) -> list[Block]:
         *plan_blocks(demo.plan),
         *_compared(title, "phase", [*demo.phases, demo.peak]),
         *_compared("Row by row, in the training process", "row", demo.rows),
+        *_recorded(demo.recorded),
         Text(f"The whole demonstration took {demo.seconds:.0f} s."),
     ]
+
+
+def _recorded(recorded: RecordedDemo) -> list[Block]:
+    """What the recorder saw of it, and the same training with what would save memory."""
+    rows = [
+        ("as it is", format_bytes(recorded.before_bytes), ""),
+        ("made to fit", format_bytes(recorded.after_bytes), _saved(recorded)),
+    ]
+    return [
+        Heading("The same training, recorded"),
+        *trace_blocks(recorded.trace, recorded.forecast),
+        *section("Before and after, both measured", ("training", *numbers("peak", "saved")), rows),
+        *muted(f"made to fit by {change}" for change in recorded.changes),
+    ]
+
+
+def _saved(recorded: RecordedDemo) -> str:
+    return f"{format_bytes(recorded.saved_bytes)} ({recorded.saved_share:.0%})"
 
 
 def _compared(title: str, first: str, rows: Sequence[Compared]) -> list[Block]:
@@ -43,10 +63,16 @@ def demo_json(demo: Demo) -> dict[str, Any]:
         "schema": SCHEMA,
         "kind": "demo",
         "target": demo.plan.target,
+        "plan": plan_json(demo.plan),
         "updates": demo.updates,
         "peak": _row(demo.peak),
         "phases": [_row(row) for row in demo.phases],
         "rows": [_row(row) for row in demo.rows],
+        "recorded": {
+            "before_bytes": demo.recorded.before_bytes,
+            "after_bytes": demo.recorded.after_bytes,
+            "changes": list(demo.recorded.changes),
+        },
         "seconds": round(demo.seconds, 3),
     }
 
@@ -77,9 +103,19 @@ def system_demo_blocks(demo: SystemDemo) -> list[Block]:
     slopes = numbers("each, predicted", "each, measured", "fixed, measured")
     title = f"The {demo.system} system: predicted beside measured"
     return [
+        *_nearness(demo),
         *section(title, ("training", *sizes), runs),
         *section("What each one more adds", ("training", *slopes), lines),
         Text(f"The whole demonstration took {demo.seconds:.0f} s."),
+    ]
+
+
+def _nearness(demo: SystemDemo) -> list[Block]:
+    if not demo.runs:
+        return []
+    most, count = demo.largest_error, len(demo.runs)
+    return [
+        Text(f"Predicted within {most:.1%} of what was measured, in {count} runs", verdict=True)
     ]
 
 

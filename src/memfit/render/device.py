@@ -115,7 +115,10 @@ def _timeline(of: DeviceExplanation) -> list[Block]:
     ]
     peaks = [n for n, m in enumerate(shown) if m.event == of.at_event and not of.ran_out]
     amounts = [(f"event {moment.event:,}", moment.allocated) for moment in shown]
-    return [Heading("Allocated over the history"), bars(amounts, peaks)]
+    return [
+        Heading("Allocated over the history"),
+        bars(amounts, peaks, picture=f"card-{of.device}-history"),
+    ]
 
 
 def _helping(others: Iterable[OtherSettings]) -> list[str]:
@@ -159,6 +162,7 @@ def _device_json(of: DeviceExplanation) -> dict[str, Any]:
         inactive_split_bytes="split",
         cached_bytes="cached",
         largest_free_bytes="largest_free",
+        unattributed_bytes="unattributed_bytes",
     )
     data["fragmentation"] = round(of.split_share, 6)
     data["phases"] = {part.name: part.bytes for part in of.phases}

@@ -100,7 +100,7 @@ def _ledger(explanation: Explanation) -> list[Block]:
     kinds = ledger.bytes_by(lambda c: c.kind).items()
     blocks: list[Block] = [
         Heading("By kind"),
-        bars((kind, amount) for kind, amount in kinds if amount >= _LEAST),
+        bars(((k, amount) for k, amount in kinds if amount >= _LEAST), picture="composition"),
         *section(
             "Every row, resident (PSS)",
             (names("component"), *numbers("MiB", "share", "of reserved"), "evidence"),
@@ -253,7 +253,7 @@ def explain_json(explanation: Explanation) -> dict[str, Any]:
         "headroom_bytes": explanation.headroom_bytes,
         "fits": explanation.pss_bytes <= explanation.limit.bytes,
         "age_seconds": round(explanation.main.seconds, 3),
-        **picked(explanation, "huge_bytes", "swapped_bytes", "device_bytes"),
+        **picked(explanation, "unattributed_bytes", "huge_bytes", "swapped_bytes", "device_bytes"),
         "components": [component_json(ledger, c) for c in ledger.components],
         "processes": [_process_json(p) for p in explanation.processes],
         "settings": to_json(explanation.settings),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memfit.render.blocks import Bars, Block, Column, Heading, Table, Text
+from memfit.render.blocks import Bars, Block, Code, Column, Heading, PageTitle, Table, Text
 
 _BAR = 20
 
@@ -16,14 +16,26 @@ def to_markdown(blocks: Iterable[Block]) -> str:
 
 def _block(block: Block) -> str:
     match block:
+        case PageTitle(text=text):
+            return f"# {_plain(text)}\n"
         case Heading(text=text):
             return f"## {_plain(text)}\n"
         case Text(text=text):
             return f"{_plain(text)}\n"
+        case Code(text=text):
+            return f"{_fence(text)}\n{text}\n{_fence(text)}\n"
         case Table():
             return _table(block)
         case Bars():
             return _bars(block)
+
+
+def _fence(text: str) -> str:
+    """A fence that the text itself does not close."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return fence
 
 
 def _table(table: Table) -> str:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from memfit.model import Component, Kind, Plan, least_worth
+from memfit.errors import visible_line
+from memfit.model import Advice, Component, Kind, Plan, least_worth
 from memfit.render.blocks import Block, Heading, Text, Tone, bars, muted, names, numbers, section
-from memfit.render.check import training_word
+from memfit.render.check import explain_command, training_word
 from memfit.render.plan_device import card_blocks, card_json
 from memfit.render.result_json import SCHEMA, component_json, picked
 from memfit.units import MIB, format_bytes
 
 _FORMULA = names("formula (bytes)", whole=False)
+_SETTING = re.compile(r"(?P<knob>[a-z_]+)=(?P<value>\d[\d_]*)\b")
 # Rows below a tenth of a MiB are named together where there are many.
 SMALL = MIB // 10
 
-_WORDS = {
+KIND_WORDS = {
     Kind.ENV_STATE: "environments",
     Kind.BUFFER: "buffers",
     Kind.PARAMETERS: "network parameters",
@@ -74,7 +78,7 @@ def _mostly(plan: Plan) -> str:
         return "and nothing is known of it"
     top = next(iter(kinds))
     share = kinds[top] / max(1, sum(kinds.values()))
-    words = _WORDS.get(top, top.value)
+    words = KIND_WORDS.get(top, top.value)
     return f"mostly {words}" if share >= 0.5 else f"the largest part {words} ({share:.0%})"
 
 
@@ -146,7 +150,7 @@ def _one_more(plan: Plan, components: list[Component]) -> tuple[str, ...]:
 def _phases(plan: Plan) -> Iterator[Block]:
     phases, winner = plan.ledger.phase_bytes, plan.ledger.peak.phase
     yield Heading("Phases")
-    yield bars(phases.items(), [list(phases).index(winner)] if phases else ())
+    yield bars(phases.items(), [list(phases).index(winner)] if phases else (), picture="moments")
 
 
 def _not_alive(plan: Plan) -> Iterator[Block]:
@@ -210,7 +214,9 @@ def _largest(value: int | None) -> str:
 def _findings(plan: Plan) -> Iterator[Block]:
     if plan.findings:
         rows = ((f.severity.value, f.code, f.message, f.where) for f in plan.findings)
-        yield from section("Findings", ("severity", "code", "finding", "where"), rows)
+        copies = (explain_command(f.code) for f in plan.findings)
+        columns = ("severity", "code", "finding", "where")
+        yield from section("Findings", columns, rows, copies=copies)
     if plan.hidden_findings:
         least, count = format_bytes(least_worth(plan.peak_bytes)), plan.hidden_findings
         many = "findings about less than {} are" if count > 1 else "finding about less than {} is"
@@ -219,18 +225,29 @@ def _findings(plan: Plan) -> Iterator[Block]:
 
 def _advice(plan: Plan) -> Iterator[Block]:
     if plan.advice:
+        largest = sorted(plan.advice, key=lambda a: -a.saves_bytes)
         rows = (
             (
                 format_bytes(a.saves_bytes),
-                a.change,
+                f"{a.change}; {a.costs}" if a.costs else a.change,
                 training_word(a),
                 "measurement" if a.verified else "formula",
                 a.code,
             )
-            for a in sorted(plan.advice, key=lambda a: -a.saves_bytes)
+            for a in largest
         )
         columns = (*numbers("saves"), "change", "training", "by", "code")
-        yield from section("What would save memory", columns, rows)
+        copies = (_try_command(plan, a) for a in largest)
+        yield from section("What would save memory", columns, rows, copies=copies)
+
+
+def _try_command(plan: Plan, advice: Advice) -> str:
+    """What plans the run with this change, where it is a setting; else what explains it."""
+    found = _SETTING.match(advice.change)
+    if found and found["knob"] in plan.ledger.knobs and plan.target:
+        target = shlex.quote(visible_line(plan.target))
+        return f"memfit plan {target} --set {found['knob']}={found['value']}"
+    return explain_command(advice.code)
 
 
 def _notes(plan: Plan) -> Iterator[Block]:
@@ -277,7 +294,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "kind": "plan",
-        **picked(plan, "target", "fits", "peak_bytes", "upper_bytes"),
+        **picked(plan, "target", "fits", "peak_bytes", "upper_bytes", "unattributed_bytes"),
         "limit_bytes": plan.limit.bytes,
         "limit_source": plan.limit.source,
         "method": plan.method,

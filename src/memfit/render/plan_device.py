@@ -57,5 +57,6 @@ def card_json(card: DevicePlan) -> dict[str, Any]:
         "peak_reserved_bytes": card.peak_reserved,
         "total_bytes": card.peak_bytes,
         "fits": card.fits,
+        "peak_moment": card.ledger.peak.moment,
         "what_if": {name: {"peak_reserved_bytes": n} for name, n in card.other_settings.items()},
     }

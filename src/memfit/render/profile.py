@@ -20,7 +20,7 @@ def profile_blocks(profile: Profile) -> list[Block]:
     """The verdict with its evidence, who holds what grows, and what an env costs."""
     found: list[Block] = [
         Heading(f"Profile of {profile.target}"),
-        Text(_verdict(profile), _TONES.get(profile.verdict, Tone.PLAIN)),
+        Text(_verdict(profile), _TONES.get(profile.verdict, Tone.PLAIN), verdict=True),
         Text(profile.judgement.why),
     ]
     found += muted([_stepped(profile)])
@@ -48,8 +48,11 @@ def profile_blocks(profile: Profile) -> list[Block]:
     if profile.sites:
         found += section(
             "Lines that allocated what stayed (a second run, which records allocations)",
-            (names("line"), *numbers("bytes", "blocks")),
-            ((_short(s.where), format_bytes(s.bytes), f"{s.count:,}") for s in profile.sites),
+            (names("line"), *numbers("bytes", "blocks"), names("by", whole=False)),
+            (
+                (_short(s.where), format_bytes(s.bytes), f"{s.count:,}", _short(s.by))
+                for s in profile.sites
+            ),
         )
     found += _costs(profile)
     found += _observation(profile)
@@ -98,6 +101,7 @@ def profile_json(profile: Profile) -> dict[str, Any]:
         "interval": [round(judged.low), round(judged.high)],
         "growing": to_json(judged.growing),
         **picked(judged, "grown_bytes", "ends_at_bytes", "trimmed_bytes"),
+        "unattributed_bytes": profile.unattributed_bytes,
         "holders": to_json(profile.holders),
         "sites": to_json(profile.sites),
         "bytes_per_env": _whole(profile.bytes_per_env),
@@ -135,10 +139,12 @@ def _verdict(profile: Profile) -> str:
 
 
 def _stepped(profile: Profile) -> str:
+    episodes = "episode" if profile.episodes == 1 else "episodes"
+    where = "at the ends of episodes" if profile.episodes else "by the frame"
     return (
         f"{profile.stepped.env or profile.target}: {profile.frames:,} frames, "
-        f"{profile.episodes:,} episodes, {profile.frames_per_second:,.0f} frames/s, peak "
-        f"{format_bytes(profile.peak_bytes)}; judged at the ends of episodes, read from outside"
+        f"{profile.episodes:,} {episodes}, {profile.frames_per_second:,.0f} frames/s, peak "
+        f"{format_bytes(profile.peak_bytes)}; judged {where}, read from outside"
     )
 
 
@@ -210,8 +216,9 @@ def _observation(profile: Profile) -> list[Block]:
     allocated, copied = profile.stepped.allocated_per_step, profile.stepped.copied_per_step
     found.append(
         Text(
-            f"a step allocates {format_bytes(allocated)} at its peak; new arrays of the "
-            f"observation are {format_bytes(copied)} of it"
+            f"a step allocates {format_bytes(allocated)} at its peak by Python and numpy; new "
+            f"arrays of the observation are {format_bytes(copied)}"
+            + (" of it" if copied <= allocated else ", which a library of C allocates itself")
         )
     )
     return found

@@ -34,7 +34,8 @@ def sweep_blocks(sweep: Sweep) -> list[Block]:
         blocks.append(
             Text(
                 f"{format_bytes(line.fixed_bytes)} fixed, and {each} for each of {sweep.knob} "
-                f"({between})"
+                f"({between})",
+                verdict=True,
             )
         )
     if sweep.largest:
@@ -48,8 +49,8 @@ def sweep_blocks(sweep: Sweep) -> list[Block]:
             ),
         )
     if any(sweep.is_extrapolated(value) for _, value in sweep.largest.values()):
-        far = "extrapolated: more than twice the largest value that was measured, where growth may"
-        blocks += muted([f"{far} be no straight line; measure nearer to it"])
+        far = "extrapolated: more than twice the largest value that was measured, or less than half"
+        blocks += muted([f"{far} of the smallest: growth may be no straight line; measure nearer"])
     blocks += [
         Text(f"{sweep.knob} {point.value:,} {point.outcome}: {_last(point)}", Tone.BAD)
         for point in sweep.points
@@ -128,6 +129,7 @@ def sweep_json(sweep: Sweep) -> dict[str, Any]:
             {**picked(point, *fields), "seconds": round(point.seconds, 3)} for point in sweep.points
         ],
         "fit": to_json(sweep.line),
+        "line": to_json(sweep.line_points),
         "capacity": [
             {
                 "hardware": name,

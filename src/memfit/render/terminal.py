@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
-from memfit.render.blocks import Bars, Block, Heading, Table, Text, Tone
+from memfit.render.blocks import Bars, Block, Code, Heading, Table, Text, Tone
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -37,7 +37,7 @@ def to_terminal(blocks: Iterable[Block], file: TextIO, *, width: int | None = No
         for index, block in enumerate(blocks):
             if index and isinstance(block, Heading):
                 console.print()
-            console.print(_block(block, console))
+            console.print(_block(block, console), crop=False)
     # Tables are padded to their width; nobody wants that in a file.
     file.write("".join(f"{line.rstrip()}\n" for line in page.get().splitlines()))
 
@@ -56,6 +56,9 @@ def _block(block: Block, console: Console) -> RenderableType:
             return RichText(text, style="bold")
         case Text(text=text, tone=tone):
             return RichText(text, style=_STYLES[tone])
+        case Code(text=text):
+            # Never broken: what is copied has to stay one line.
+            return RichText(text, no_wrap=True, overflow="ignore")
         case Table():
             return _table(block)
         case Bars():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from memfit.model import EventKind, Forecast, Growth, Reading, Trace
+from memfit.model import EventKind, Forecast, Growth, Reading, RowsAt, Trace
 from memfit.model.json_loader import to_json
 from memfit.render.blocks import (
     Bars,
@@ -20,7 +20,7 @@ from memfit.render.blocks import (
     section,
     shortened,
 )
-from memfit.render.result_json import SCHEMA, component_json
+from memfit.render.result_json import SCHEMA, component_json, picked
 from memfit.units import MIB, format_bytes
 
 _BARS = 24
@@ -50,12 +50,15 @@ def forecast_text(forecast: Forecast) -> str:
     text = str(forecast.growth)
     if forecast.growth in (Growth.LEAKING, Growth.FILLING):
         text += f" by {format_bytes(round(forecast.bytes_per_second))}/s"
+    if forecast.slowing:
+        text += ", slowing down"
     if forecast.growth is Growth.LEAKING and forecast.since is not None:
         text += f" since {forecast.since:.0f} s"
     if forecast.members:
         text += f" in {', '.join(shortened(member, _NAME) for member in forecast.members)}"
     if forecast.ends_at_bytes is not None:
-        text += f", ends at {format_bytes(forecast.ends_at_bytes)}"
+        about = "about " if forecast.slowing else ""
+        text += f", ends at {about}{format_bytes(forecast.ends_at_bytes)}"
     if forecast.reaches_limit_at is not None and forecast.low is not None:
         last = "never" if forecast.high is None else f"{forecast.high:.0f} s"
         text += f", the limit at {forecast.reaches_limit_at:.0f} s ({forecast.low:.0f} s to {last})"
@@ -79,13 +82,15 @@ def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Blo
         text += f"; limit {format_bytes(trace.limit.bytes)}"
     ended = _NO_END if trace.exit_code is None else f"exit code {trace.exit_code}"
     text += f"; ran for {trace.seconds:.1f} s, {ended}"
-    blocks: list[Block] = [Text(text)]
+    blocks: list[Block] = [Text(text, verdict=True)]
     if rows := _largest(trace):
         named = ", ".join(f"{name} {format_bytes(amount)}" for name, amount in rows[:4])
         unread = _unread(trace)
         blocks += muted([f"largest rows: {named}{f'; {unread}' if unread else ''}"])
     blocks += bad
-    blocks.append(Text(f"verdict: {_verdict(trace, forecast)}"))
+    over = (trace.limit_share or 0) > 1 or forecast.growth is Growth.LEAKING
+    tone = Tone.BAD if bad or over else Tone.GOOD
+    blocks.append(Text(f"verdict: {_verdict(trace, forecast)}", tone, verdict=True))
     until = " only until recording ended" if trace.cut else ""
     return blocks + muted([f"recorded in {place}{until}: memfit explain {place}"] if place else ())
 
@@ -146,11 +151,26 @@ def trace_json(trace: Trace, forecast: Forecast) -> dict[str, Any]:
         "limit_bytes": trace.limit.bytes if trace.limit else None,
         "fits": trace.limit is None or peak is None or peak.bytes <= trace.limit.bytes,
         "seconds": trace.seconds,
+        "unattributed_bytes": trace.unattributed_bytes,
+        "rows_seconds": trace.rows_at,
         "components": [component_json(ledger, c) for c in ledger.components] if ledger else [],
         "holders": [{"holder": h, "bytes": amount} for h, amount in trace.holders.items()],
         "forecast": forecast_json(forecast),
         "events": to_json(trace.events),
         "readings": [[r.seconds, r.bytes] for r in trace.readings],
+        "members": [
+            {"pid": m.pid, "name": m.name, "readings": [[r.seconds, r.bytes] for r in m.readings]}
+            for m in trace.members
+        ],
+        "rows_over_time": [_rows_json(at) for at in trace.rows_over_time],
+    }
+
+
+def _rows_json(at: RowsAt) -> dict[str, Any]:
+    rows = at.ledger.components
+    return {
+        "seconds": at.seconds,
+        "components": [{**picked(c, "name", "kind"), "bytes": at.ledger.bytes_of(c)} for c in rows],
     }
 
 
@@ -180,4 +200,4 @@ def _curve(trace: Trace) -> Bars:
         highs[at] = max(highs.get(at, 0), reading.bytes)
     rows = [(f"{(at + 1) * last / _BARS:.0f} s", high) for at, high in sorted(highs.items())]
     top = max(highs.values())
-    return bars(rows, [i for i, (_, high) in enumerate(rows) if high == top])
+    return bars(rows, [i for i, (_, high) in enumerate(rows) if high == top], picture="timeline")

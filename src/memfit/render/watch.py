@@ -1,20 +1,23 @@
-"""A frame of a live view: as blocks, as JSON, as one line, and as the text of its panels."""
+"""A frame of a live view: as blocks, as JSON, as one line, and its last words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from memfit.errors import visible_line
-from memfit.model import Frame, Growth, Reading
+from memfit.model import Frame, Growth
 from memfit.model.json_loader import to_json
-from memfit.render.blocks import Bars, Block, Heading, Text, Tone, bars, numbers, section
+from memfit.render.blocks import Bars, Block, Heading, Text, Tone, bars, muted, numbers, section
+from memfit.render.chart import chart
 from memfit.render.result_json import SCHEMA, picked
 from memfit.render.trace import forecast_json, forecast_text
 from memfit.units import format_bytes
 
 _ROWS = 12
-_CURVE = "▁▂▃▄▅▆▇█"
+_HEIGHT = 6
+_LARGEST = 4
+_OLD = 2.0  # seconds
 
 
 def frame_blocks(frame: Frame, width: int = 60) -> list[Block]:
@@ -24,8 +27,10 @@ def frame_blocks(frame: Frame, width: int = 60) -> list[Block]:
         Text(frame_line(frame), Tone.BAD if over else Tone.GOOD),
         Text(frame.title, Tone.MUTED),
     ]
+    blocks += muted(frame.notes)
     if len(frame.readings) > 1:
-        blocks += [Text(curve(frame.readings, width)), Text(scale(frame.readings), Tone.MUTED)]
+        drawn = chart(frame.readings, width, _HEIGHT, frame.limit.bytes)
+        blocks += [Text(line) for line in drawn]
     if frame.targets:
         blocks += section(
             "Targets",
@@ -36,13 +41,20 @@ def frame_blocks(frame: Frame, width: int = 60) -> list[Block]:
             ),
         )
     if frame.rows:
-        blocks += [Heading("Rows"), row_bars(frame)]
+        blocks += [Heading(f"Rows{rows_age(frame)}"), row_bars(frame)]
+    if frame.holders:
+        blocks += [Heading("As the run told"), bars(frame.holders[:_ROWS])]
     if frame.processes:
         blocks += section(
             "Processes",
             (*numbers("PID", "memory", "threads"), "command"),
             (
-                (str(p.pid), format_bytes(p.bytes), str(p.threads), "  " * p.depth + p.name[:90])
+                (
+                    str(p.pid),
+                    format_bytes(p.bytes),
+                    str(p.threads or ""),
+                    "  " * p.depth + p.name[:90],
+                )
                 for p in frame.processes
             ),
         )
@@ -61,28 +73,55 @@ def frame_json(frame: Frame) -> dict[str, Any]:
         "fits": frame.bytes <= frame.limit.bytes,
         "ended": frame.ended,
         "components": [{"name": name, "bytes": amount} for name, amount in frame.rows],
+        "holders": [{"holder": name, "bytes": amount} for name, amount in frame.holders],
         "processes": [
             picked(p, "pid", "name", pss_bytes="bytes", threads="threads") for p in frame.processes
         ],
         "targets": to_json(frame.targets),
         "forecast": forecast_json(frame.forecast),
+        "notes": list(frame.notes),
         "readings": [[r.seconds, r.bytes] for r in frame.readings],
     }
+
+
+def frame_now(frame: Frame) -> str:
+    """What is there now, without how it goes on."""
+    parts = [
+        f"{format_bytes(frame.bytes)} of {format_bytes(frame.limit.bytes)} ({frame.limit.source})",
+        f"{len(frame.processes)} processes" if len(frame.processes) != 1 else "one process",
+    ]
+    if threads := sum(p.threads for p in frame.processes):  # they are not recorded
+        parts.append(f"{threads} threads")
+    return visible_line("; ".join(parts))
+
+
+def outlook_text(frame: Frame) -> str:
+    """How it goes on, or went; when its limit is reached only while that is ahead."""
+    found = frame.forecast
+    if found.growth is Growth.UNKNOWN:
+        return "no growth can be told yet"
+    if frame.ended or frame.bytes >= frame.limit.bytes:
+        found = replace(found, reaches_limit_at=None)
+    return visible_line(forecast_text(found))
+
+
+def rows_age(frame: Frame) -> str:
+    """When rows were read, where the total is newer; they take longer to read."""
+    if frame.rows_at is None or not frame.readings:
+        return ""
+    old = frame.readings[-1].seconds - frame.rows_at
+    return f"  (at {frame.rows_at:.0f} s)" if old > _OLD else ""
 
 
 def frame_line(frame: Frame) -> str:
     """One line: how much of what, and how it goes on."""
     if frame.ended:
-        peak = max(frame.readings, key=lambda r: r.bytes, default=Reading(seconds=0, bytes=0))
+        peak = frame.peak
         text = f"ended; peak {format_bytes(peak.bytes)} of {format_bytes(frame.limit.bytes)}"
-        return visible_line(f"{text} after {peak.seconds:.0f} s; {forecast_text(frame.forecast)}")
-    parts = [
-        f"{format_bytes(frame.bytes)} of {format_bytes(frame.limit.bytes)} ({frame.limit.source})",
-        f"{len(frame.processes)} processes" if len(frame.processes) != 1 else "one process",
-        f"{sum(p.threads for p in frame.processes)} threads",
-    ]
+        return visible_line(f"{text} after {peak.seconds:.0f} s; {outlook_text(frame)}")
+    parts = [frame_now(frame)]
     if frame.forecast.growth is not Growth.UNKNOWN:
-        parts.append(forecast_text(frame.forecast))
+        parts.append(outlook_text(frame))
     missed = [t.name for t in frame.targets if not t.met]
     if missed:
         parts.append(f"MISSED: {', '.join(missed)}")
@@ -94,26 +133,19 @@ def row_bars(frame: Frame) -> Bars:
     return bars(frame.rows[:_ROWS])
 
 
-def scale(readings: Sequence[Reading]) -> str:
-    """What a curve goes from and to: time, and bytes at its highest."""
-    if not readings:
-        return ""
-    first, last = readings[0].seconds, readings[-1].seconds
-    top = format_bytes(max(reading.bytes for reading in readings))
-    return f"{first:.0f} s to {last:.0f} s; full height is {top}"
-
-
-def curve(readings: Sequence[Reading], width: int) -> str:
-    """Memory over time as a line of blocks, from nothing to its highest."""
-    if not readings or width < 1:
-        return ""
-    first, last = readings[0].seconds, readings[-1].seconds
-    span = max(last - first, 1e-9)
-    highs = [0] * width
-    for reading in readings:
-        at = min(width - 1, int((reading.seconds - first) / span * width))
-        highs[at] = max(highs[at], reading.bytes)
-    for i in range(1, width):
-        highs[i] = highs[i] or highs[i - 1]
-    top = max(highs) or 1
-    return "".join(_CURVE[min(7, 8 * high // (top + 1))] for high in highs)
+def frame_summary(frame: Frame) -> list[Block]:
+    """What is left to say at the end: the peak, its rows, why it ended, and a verdict."""
+    peak = frame.peak
+    last = frame.readings[-1].seconds if frame.readings else 0.0
+    bad = peak.bytes > frame.limit.bytes
+    text = f"peak {format_bytes(peak.bytes)} after {peak.seconds:.0f} s; limit "
+    text += f"{format_bytes(frame.limit.bytes)} ({frame.limit.source}); "
+    text += f"{'ended after' if frame.ended else 'goes on at'} {last:.0f} s"
+    blocks: list[Block] = [Text(text, Tone.BAD if bad else Tone.PLAIN)]
+    if frame.rows:
+        named = (f"{name} {format_bytes(amount)}" for name, amount in frame.rows[:_LARGEST])
+        blocks += muted([f"largest rows: {', '.join(named)}"])
+    missed = [f"{t.name} {t.found}, at most {t.wanted}" for t in frame.targets if not t.met]
+    blocks += [Text(f"MISSED: {target}", Tone.BAD) for target in missed]
+    blocks += [Text(note) for note in frame.notes[:1]]
+    return [*blocks, Text(f"verdict: {outlook_text(frame)}")]
