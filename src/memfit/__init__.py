@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "plan": "memfit.api.plan",
     "profile": "memfit.api.profile",
+    "optimize": "memfit.api.optimize",
     "sweep": "memfit.api.sweep",
     "explain": "memfit.api.explain",
     "run": "memfit.api.run",
@@ -38,6 +39,7 @@ __all__ = [
     "explain",
     "format_bytes",
     "listen",
+    "optimize",
     "parse_bytes",
     "plan",
     "profile",
@@ -49,6 +51,7 @@ __all__ = [
 if TYPE_CHECKING:
     from memfit.api.demo import demo
     from memfit.api.explain import explain
+    from memfit.api.optimize import optimize
     from memfit.api.plan import plan
     from memfit.api.profile import profile
     from memfit.api.run import run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -48,9 +49,48 @@ class Leaks(Plain):
         return super().reset(seed)
 
 
+class InTurns(Plain):
+    """As PettingZoo's environments whose agents step one after the other."""
+
+    def agent_iter(self) -> Any:
+        yield "first"
+
+
 class Raises(Plain):
     def step(self, action: Any) -> Any:
         raise RuntimeError("the game is broken")
+
+
+class RaisesLater(Plain):
+    frames = 0
+
+    def step(self, action: Any) -> Any:
+        self.frames += 1
+        if self.frames == 120:
+            raise RuntimeError("the game is over")
+        return super().step(action)
+
+
+class WrongLater(Plain):
+    """Its observations are of another shape after a while."""
+
+    frames = 0
+
+    def step(self, action: Any) -> Any:
+        self.frames += 1
+        seen, *rest = super().step(action)
+        return seen if self.frames < 100 else np.zeros(6, np.float32), *rest
+
+
+class NoObservation(Plain):
+    def reset(self, seed: int | None = None) -> Any:
+        super().reset(seed)
+        return None, {}
+
+
+class NoScreen(Plain):
+    def __init__(self) -> None:
+        raise RuntimeError("no display name and no $DISPLAY environment variable")
 
 
 class WrongTuple(Plain):
@@ -182,3 +222,12 @@ class Slow(Plain):
     def step(self, action: Any) -> Any:
         time.sleep(0.002)
         return super().step(action)
+
+
+class NamesLoggers(Plain):
+    """A logger of its own name for each episode: `logging` never forgets one."""
+
+    def reset(self, seed: int | None = None) -> Any:
+        self.episode = getattr(self, "episode", 0) + 1
+        logging.getLogger(f"episode {self.episode}").data = bytes(3000)  # type: ignore[attr-defined]
+        return super().reset(seed)

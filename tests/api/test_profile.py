@@ -35,9 +35,18 @@ def test_a_leak_is_found_weighed_and_named() -> None:
     assert found.verdict is MemoryVerdict.LEAKING
     assert judged.bytes_per_episode == pytest.approx(1024 + 160, rel=0.1)
     assert found.holders[0].path == "env.history[*]"
+    assert not found.notes  # all objects were looked at
     assert found.holders[0].owner == "tests.api.odd_envs.Leaks"
     line = Path(odd_envs.__file__).read_text().splitlines().index("class Leaks(Plain):") + 1
     assert found.holders[0].where.endswith(f"odd_envs.py:{line}")
+
+
+def test_what_a_package_keeps_is_named_from_its_class() -> None:
+    found = quick("NamesLoggers", timeout=280.0)
+    assert found.verdict is MemoryVerdict.LEAKING
+    assert found.holders[0].path.startswith("logging.Logger.manager.loggerDict[*]")
+    assert found.holders[0].owner == "logging.Logger"
+    assert found.holders[0].per_frame == pytest.approx(300, rel=0.2)
 
 
 def test_reading_leaves_nothing_of_its_own_behind() -> None:
@@ -74,6 +83,10 @@ def test_quick_readings_take_no_more_than_their_share(name: str, frames: int, mo
 
 WRONG = {
     "Raises": (1, "the game is broken"),
+    "RaisesLater": (1, "raised while it was stepped (frame 120, episode 12)"),
+    "WrongLater": (1, "its space says float32[4]"),
+    "NoObservation": (1, "is nothing, and its space says"),
+    "NoScreen": (1, "needs a display"),
     "WrongTuple": (1, "returned a tuple of 4"),
     "OldReset": (1, "reset() of"),
     "WrongShape": (1, "its space says float32[5]"),
@@ -82,6 +95,7 @@ WRONG = {
     "Exits": (1, "sys.exit(7)"),
     "EndsAtOnce": (1, "exit code 3"),
     "NoActions": (2, "has no action_space"),
+    "InTurns": (2, "name its parallel_env"),
     "NUMBER": (2, "is a int"),
     "nothing": (2, "gives nothing"),
     "Nowhere": (2, "there is no Nowhere"),
@@ -151,6 +165,64 @@ def test_a_class_is_a_target_and_actions_may_be_recorded(tmp_path: Path) -> None
     assert found.verdict is MemoryVerdict.STABLE and found.frames >= 60
     with pytest.raises(UsageError, match="--policy never is not known"):
         memfit.profile(odd_envs.Plain, frames=10, envs=1, observe=False, policy="never")
+
+
+GAME = """
+import numpy as np
+
+class Game:
+    from tests.api.odd_envs import Space
+    action_space = observation_space = Space()
+    def __init__(self, level): pass
+    def reset(self, seed=None): return np.zeros(4, np.float32), {}
+    def step(self, action):
+        assert action == 7
+        return np.zeros(4, np.float32), 0.0, True, False, {}
+
+def seven(observation): return 7
+
+THE_ONE = Game(1)
+"""
+
+
+@pytest.fixture
+def game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module in the folder that memfit is called from."""
+    (tmp_path / "a_game.py").write_text(GAME)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+
+
+@pytest.mark.usefixtures("game")
+def test_a_policy_may_be_in_the_folder_that_memfit_is_called_from() -> None:
+    found = memfit.profile(
+        "a_game:Game", frames=20, envs=1, observe=False, policy="a_game:seven", options={"level": 1}
+    )
+    assert found.frames >= 20
+    with pytest.raises(TargetFailed, match="the --policy of a_game:Game could not be imported"):
+        memfit.profile("a_game:Game", envs=1, policy="no_such:seven", options={"level": 1})
+
+
+@pytest.mark.usefixtures("game")
+def test_what_an_environment_wants_to_be_made_is_said() -> None:
+    with pytest.raises(TargetFailed, match="give each as --option NAME=VALUE"):
+        memfit.profile("a_game:Game", envs=1)
+
+
+@pytest.mark.usefixtures("game")
+def test_a_limit_that_cannot_be_checked_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["profile", "a_game:THE_ONE", "--frames", "20", "--policy", "a_game:seven", "-q"]
+    assert main([*words, "--limit-per-env", "1GiB", "--envs", "1"]) == 2
+    assert "needs --envs 2 or more" in capsys.readouterr().err
+    assert main([*words, "--limit-per-env", "1GiB", "--envs", "2"]) == 2
+    assert "could not be checked" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("game")
+def test_of_one_object_facts_are_told_and_its_cost_is_not() -> None:
+    found = memfit.profile("a_game:THE_ONE", frames=20, envs=2, policy="a_game:seven")
+    assert found.stepped.observation and not found.costs
+    assert ["cost" in note for note in found.notes] == [True]
 
 
 @pytest.mark.parametrize(

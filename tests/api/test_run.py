@@ -24,6 +24,23 @@ while True:
 """
 
 
+RISES_AND_FALLS = """
+import time
+for amount in (40, 160, 20, 90, 120, 30, 260):
+    kept = bytearray(b"1") * (amount << 20)
+    time.sleep(0.8)
+    del kept
+"""
+
+
+def test_each_new_peak_is_above_all_before() -> None:
+    trace = memfit.run(python(RISES_AND_FALLS))
+    peaks = [event for event in trace.events if event.kind is EventKind.PEAK]
+    assert len(peaks) > 1
+    for event in peaks:
+        assert event.bytes >= max(r.bytes for r in trace.readings if r.seconds < event.seconds)
+
+
 def test_two_threads_run_and_guard_at_the_same_time() -> None:
     found: dict[int, Trace] = {}
     commands = [python("import time; time.sleep(0.5); raise SystemExit(7)"), python(GROWS)]

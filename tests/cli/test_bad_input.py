@@ -39,7 +39,8 @@ def test_a_script_that_raises_shows_its_own_traceback(user: User) -> None:
     assert "RuntimeError: the dataset is not there" in shown
     assert shown.count("File ") == 2
     assert outcome.message == (
-        "memfit: train.py failed before it began to learn: fix the error above, then plan again"
+        "memfit: train.py failed before it began to learn or stepped an env: fix the error above, "
+        "then plan again"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -123,7 +124,8 @@ def test_a_syntax_error_is_told_at_its_line(
         ("none.py", None, "there is no file"),
         ("data.py", b"x\0y", "is no text"),
         ("folder", "folder", "has no Python file"),
-        ("night.db", b"", "is a recording"),
+        ("night.db", b"x = 1\n", "cannot be read as a recording"),
+        ("train.ipynb", b"{}", "is a notebook"),
     ],
 )
 def test_what_is_no_script_is_refused(
@@ -165,6 +167,33 @@ def test_environments_and_hidden_folders_are_passed_over(tmp_path: Path) -> None
     (tmp_path / "other" / "pyvenv.cfg").write_text("")
     (tmp_path / "train.py").write_text("x = 1\n")
     assert main(["check", str(tmp_path), "--fail-on", "info"]) == 0
+
+
+def test_one_file_that_is_no_text_does_not_end_the_check_of_a_directory(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (script.parent / "data.py").write_bytes(b"x\0y")
+    assert main(["check", str(script.parent), "--format", "json"]) == 5
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert [f["code"] for f in findings] == ["MF000", "MF203"]
+
+
+def test_a_script_may_come_through_a_pipe(script: Path) -> None:
+    command = f"{sys.executable} -m memfit check <(cat {script}) --fail-on warning"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 5 and "MF203" in done.stdout
+
+
+def test_the_hook_of_pre_commit_does_what_it_says(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hooks = (Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    (entry,) = re.findall(r"^  entry: memfit (.+)$", hooks, re.MULTILINE)
+    assert main([*entry.split(), str(script)]) == 5
+    script.write_text("x = 1\n")
+    assert main([*entry.split(), str(script)]) == 0
 
 
 def test_the_page_of_a_check(capsys: pytest.CaptureFixture[str]) -> None:

@@ -240,6 +240,22 @@ def test_ctrl_c_ends_quietly_with_130(api: Api, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr() == ("", "")
 
 
+def test_ctrl_c_while_commands_are_loaded_shows_no_traceback() -> None:
+    code = """
+import os, signal, sys
+class Pressed:
+    def find_spec(self, name, *where):
+        if name == "memfit.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Pressed())
+from memfit.cli import main
+main(["--help"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGINT
+    assert not done.stdout and not done.stderr
+
+
 def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
     """`memfit --help | head -0` shows no traceback."""
     child = subprocess.Popen(

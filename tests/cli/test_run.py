@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import memfit
 from memfit.measure.kernel import proc
 from memfit.measure.live import listener_client
 from tests import faults
@@ -209,6 +210,18 @@ def _listening_below(pid: int, holder: str) -> int:
                 return number
         time.sleep(0.05)
     raise AssertionError(f"nobody below {pid} holds {holder}")
+
+
+def test_the_limit_of_the_run_is_the_one_that_is_explained(tmp_path: Path) -> None:
+    code = "import sys; print('ready', flush=True); sys.stdin.readline()"
+    options = ("-q", "-o", str(tmp_path / "run.db"), "--limit", "1.5GiB", "--")
+    command = [sys.executable, "-m", "memfit", "run", *options, *python(code)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        found = memfit.explain(command_of(process), inside=False)
+        process.communicate("\n", timeout=SECONDS)
+    assert found.limit.bytes == 3 * 2**29 and "--limit" in found.limit.source
 
 
 def test_the_same_from_python() -> None:

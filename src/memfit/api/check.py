@@ -1,4 +1,4 @@
-"""`check`: findings of scripts as a linter gives them, and of runs."""
+"""`check`: findings of scripts as a linter gives them, of recordings, and of runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memfit.errors import UsageError
 from memfit.model import Checked, Finding, Severity
 from memfit.sources.check_settings import CheckSettings, check_settings
 
-_SPEC, _RECORDING = ".toml", ".db"
+_SPEC, _RECORDING, _NOTEBOOK = ".toml", ".db", ".ipynb"
 Progress = Callable[[str], None]
 
 
@@ -33,8 +33,9 @@ def check(
     ignore: Sequence[str] = (),
     exclude: Sequence[str] = (),
 ) -> Checked:
-    """Findings of scripts and directories by their text alone: nothing of them is run."""
+    """Findings of recordings, and of scripts and directories by their text: nothing is run."""
     from memfit.checks import UNREADABLE, check_source, wanted
+    from memfit.measure.record.recording import is_recording
     from memfit.sources.python_files import python_files, text_of_file
     from memfit.syntax import Source
 
@@ -43,12 +44,27 @@ def check(
     findings: list[Finding] = []
     files = ignored = 0
     for target in targets:
+        if Path(target).suffix == _NOTEBOOK:
+            raise UsageError(
+                f"{target} is a notebook, which check does not read: save it as a script "
+                f"(jupyter nbconvert --to script {target}) and check that"
+            )
+        # A pipe is read once, as text: what looks into it first would take its beginning away.
+        recorded = Path(target).is_file() and is_recording(Path(target))
+        if recorded or Path(target).suffix == _RECORDING:
+            files += 1
+            findings += _of_recording(target, codes)
+            continue
         for path in python_files(Path(target), exclude):
             files += 1
             try:
                 found, left_out = check_source(Source(text_of_file(path), str(path)), codes)
             except SyntaxError as error:
                 found, left_out = [_no_python(UNREADABLE, str(path), error)], 0
+            except UsageError:
+                if path == Path(target):
+                    raise
+                found, left_out = [_no_python(UNREADABLE, str(path), SyntaxError("no text"))], 0
             except (RecursionError, MemoryError):
                 deep = SyntaxError("nested too deeply to be read")
                 found, left_out = [_no_python(UNREADABLE, str(path), deep)], 0
@@ -115,12 +131,15 @@ def check_run(
 
 def is_run(target: str) -> bool:
     """Whether a target is no text of Python, so that only its run can be checked."""
-    if Path(target).suffix == _RECORDING:
-        raise UsageError(
-            f"{target} is a recording, which check does not read: use memfit explain {target}"
-        )
     named = ":" in target and not Path(target).exists()
     return Path(target).suffix == _SPEC or named
+
+
+def _of_recording(path: str, codes: Collection[str]) -> list[Finding]:
+    from memfit.api.compare import recorded
+    from memfit.checks import check_recording
+
+    return check_recording(*recorded(path), path, codes)
 
 
 def explain_code(code: str) -> object:

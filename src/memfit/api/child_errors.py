@@ -23,9 +23,16 @@ _NO_NETWORK = (
     "Name or service not known",
     "Temporary failure in name resolution",
     "ConnectionRefusedError",
+    "Failed to resolve",
+    "Could not resolve host",
+    "LocalEntryNotFoundError",
 )
 _CREDENTIALS = "it needs credentials: give them in its environment, or turn its logging off"
 _DISPLAY = "it needs a display, and a plan has none: leave render_mode out"
+_CARD = (
+    "it trains on a card, and there is none here: let it train on the CPU, by an argument after "
+    "-- if it has one"
+)
 # What a script may need that is not there, by what its traceback says.
 _NEEDS = {
     "FileNotFoundError": (
@@ -39,9 +46,16 @@ _NEEDS = {
     "x11 not available": _DISPLAY,
     "cannot connect to X server": _DISPLAY,
     "NoSuchDisplayException": _DISPLAY,
+    "no $DISPLAY": _DISPLAY,
+    "could not connect to display": _DISPLAY,
+    "Unable to open display": _DISPLAY,
     "api_key": _CREDENTIALS,
     "API_KEY": _CREDENTIALS,
     "_TOKEN'": _CREDENTIALS,
+    "Unable to locate credentials": _CREDENTIALS,
+    "401 Client Error": _CREDENTIALS,
+    "Found no NVIDIA driver": _CARD,
+    "Torch not compiled with CUDA enabled": _CARD,
     "ModuleNotFoundError": (
         f"it needs a package that is not there for {sys.executable}: install it, or plan with the "
         "Python that it runs with"
@@ -108,7 +122,7 @@ def _how_far(answer: Answer) -> str:
     came = answer.progress
     if came is None or not came.env_steps + came.updates:
         return "; no env was stepped" if came is not None else ""
-    said = f"; it had made {came.env_steps:,} env steps"
+    said = f"; it had made {came.env_steps:,} env step{'' if came.env_steps == 1 else 's'}"
     return f"{said} and {came.updates:,} updates" if came.updates else f"{said}, and no update"
 
 
@@ -128,10 +142,11 @@ def _failed(answer: Answer, target: str, said: str) -> MemfitError:
     todo = next((hint for sign, hint in _NEEDS.items() if sign in answer.output), todo)
     how = _died(answer.exit_code) if answer.status is Status.DIED else "failed"
     when = "before it began to learn"
-    if answer.progress is not None and answer.progress.updates:
-        when = f"after {answer.progress.updates:,} updates"
-    elif answer.progress is not None and answer.progress.env_steps:
-        when += f", after {answer.progress.env_steps:,} env steps"
+    came = answer.progress
+    if came is not None and came.updates:
+        when = f"after {came.updates:,} updates"
+    elif came is not None:
+        when += f", after {came.env_steps:,} env steps" if came.env_steps else " or stepped an env"
     return TargetFailed(f"{target} {how} {when}: {todo}", output=said)
 
 

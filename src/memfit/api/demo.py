@@ -9,15 +9,27 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from tempfile import TemporaryDirectory
 
 from memfit.api.child_errors import error_of
 from memfit.api.plan import Progress, plan, say
+from memfit.api.run import run
 from memfit.errors import TargetFailed, UsageError
-from memfit.model import Compared, Demo, DemoVariant, SystemDemo, SystemRun
+from memfit.model import Compared, Demo, DemoVariant, RecordedDemo, SystemDemo, SystemRun, Trace
 from memfit.model.job import Look, Status
 from memfit.units import format_bytes
 
 _TELL_SECONDS = 5.0
+_RECORDED_STEPS = 4096  # two rollouts and their updates: the second has the peak
+_RECORDED = (
+    *(sys.executable, "-m", "memfit.systems.catch", "--quiet", "--recorded"),
+    *("--timesteps", str(_RECORDED_STEPS)),
+)
+_CHANGES = (
+    "rollout_buffer_class=memfit.dropins.WindowRolloutBuffer: each frame once",
+    "memfit.dropins.MicroBatchPPO, micro_batch_size=64: the same gradient, in pieces",
+)
+RUN_SECONDS = 900.0  # of one plan, and of one run, also on a machine that is busy
 
 
 def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
@@ -27,10 +39,10 @@ def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
 
     started = time.monotonic()
     script = Path(__file__).parents[1] / "systems" / "catch.py"
-    planned = plan(script, progress=progress)
+    planned = plan(script, timeout=RUN_SECONDS, progress=progress)
     say(progress, f"running it for {updates} real updates")
     job = replace(job_of(script, ()), look=Look.OBSERVE, updates=updates)
-    ended = sandbox.run(job, timeout=120.0, memory=sandbox.room())
+    ended = sandbox.run(job, timeout=RUN_SECONDS, memory=sandbox.room())
     seen, phases = ended.answer, planned.ledger.phase_bytes
     if seen.status is not Status.OBSERVED:
         raise error_of(ended, str(script))
@@ -62,9 +74,30 @@ def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
             predicted=planned.peak_bytes,
             measured=ended.peak_bytes,
         ),
+        recorded=_recorded(progress),
         updates=updates,
         seconds=time.monotonic() - started,
     )
+
+
+def _recorded(progress: Progress | None) -> RecordedDemo:
+    """The same training in a process of its own, below `memfit run`: as it is, and made to fit."""
+    from memfit.api.compare import outlook
+
+    with TemporaryDirectory(prefix="memfit-") as folder:
+        traces: list[Trace] = []
+        for options, what in (([], "as it is"), (["--fit"], "made to fit")):
+            say(progress, f"recording the training {what}, {_RECORDED_STEPS:,} steps")
+            place = Path(folder) / f"{len(traces)}.db"
+            trace = run([*_RECORDED, *options], record=place)
+            if trace.exit_code:
+                raise TargetFailed(
+                    f"the demonstration's training ended with exit code {trace.exit_code}: see its "
+                    "output above"
+                )
+            traces.append(trace)
+    before, after = traces
+    return RecordedDemo(trace=before, forecast=outlook(before), changes=_CHANGES, after=after)
 
 
 def demonstrations() -> dict[str, tuple[DemoVariant, ...]]:
@@ -100,7 +133,7 @@ def demo_system(system: str, *, progress: Progress | None = None) -> SystemDemo:
     runs: list[SystemRun] = []
     lines = {}
     for variant in known[system]:
-        own = [_system_run(system, variant, value, progress) for value in variant.values]
+        own = [system_run(system, variant, value, progress) for value in variant.values]
         runs += own
         lines[variant.name] = (
             fit([(run.value, run.predicted) for run in own]),
@@ -124,21 +157,23 @@ def _telling(progress: Progress | None) -> Callable[[int], None]:
     return tell
 
 
-def _system_run(
+def system_run(
     system: str, variant: DemoVariant, value: int, progress: Progress | None
 ) -> SystemRun:
+    """Plan and run a system at one size."""
     from memfit.measure.children import sandbox
     from memfit.measure.children.measured_command import measure
 
     spec = Path(__file__).parents[1] / "specs" / variant.spec
     options = variant.options.replace("{value}", str(value)).split()
     say(progress, f"planning {system} {variant.name} with {variant.knob} {value:,}")
-    predicted = plan(spec, knobs={**variant.knobs, variant.knob: value})
+    knobs = {**variant.knobs, variant.knob: value}
+    predicted = plan(spec, knobs=knobs, timeout=RUN_SECONDS, progress=progress)
     say(progress, f"running it: {' '.join(options)}")
     done = measure(
         [sys.executable, "-m", f"memfit.systems.{system}", "--device", "cpu", *options],
         memory=sandbox.room(),
-        timeout=300.0,
+        timeout=RUN_SECONDS,
         alive=_telling(progress),
     )
     if done.exit_code:

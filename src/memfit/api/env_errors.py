@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 
 from memfit.errors import MemfitError, MissingExtra, NeverLearned, TargetFailed, UsageError
 from memfit.measure.children.sandbox import Ended
 from memfit.model.job import Status
+from memfit.model.stepping_words import Moment
 
 _AGAIN = "then profile again"
+_WANTS = re.compile(r"TypeError: .* missing \d+ required .*arguments?: ")
+# What Tk, X11, SDL, pyglet and GLFW say where there is no screen.
+_NO_DISPLAY = (
+    *("no display name and no $DISPLAY", "NoSuchDisplayException", "No available video device"),
+    *('Cannot connect to "None"', "X11: The DISPLAY environment variable is missing"),
+)
 
 
 def error_of(ended: Ended, target: str) -> MemfitError:
@@ -51,13 +59,34 @@ def error_of(ended: Ended, target: str) -> MemfitError:
             f"as arguments, {_AGAIN}",
             output=said,
         )
-    if "ModuleNotFoundError" in answer.output:
+    last = answer.output.rstrip().rpartition("\n")[2]
+    if "DependencyNotInstalled" in last:
         return TargetFailed(
-            f"{target} could not be imported: profile from the folder that its module is in, with "
+            f"{target} needs a package that is not installed for {sys.executable}: the last line "
+            f"above says which, {_AGAIN}",
+            output=said,
+        )
+    if any(words in answer.output for words in _NO_DISPLAY):
+        return TargetFailed(
+            f"{target} needs a display, and there is none: make it without a window "
+            "(--option render_mode=rgb_array, SDL_VIDEODRIVER=dummy), or profile under xvfb-run",
+            output=said,
+        )
+    if last.startswith("ModuleNotFoundError"):
+        what = f"the --policy of {target}" if answer.reason == Moment.POLICY else target
+        return TargetFailed(
+            f"{what} could not be imported: profile from the folder that its module is in, with "
             "the Python that has what it needs",
             output=said,
         )
-    return TargetFailed(f"{target} raised while it was stepped: fix that, {_AGAIN}", output=said)
+    if answer.reason == Moment.MADE and _WANTS.search(last):
+        return TargetFailed(
+            f"{target} cannot be made without more arguments: the last line above says which; give "
+            "each as --option NAME=VALUE",
+            output=said,
+        )
+    when = answer.reason or "it was stepped"
+    return TargetFailed(f"{target} raised while {when}: fix that, {_AGAIN}", output=said)
 
 
 def _died(code: int | None) -> str:

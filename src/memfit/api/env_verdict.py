@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from memfit.analyses.leak_pace import in_use
 from memfit.analyses.leak_verdict import growing, judge, suspected, weighed
 from memfit.measure.profile.stepper import Stepper
 from memfit.model.profile import Counted, EnvReading, Judgement, ProfileStep
@@ -14,15 +15,16 @@ from memfit.model.stepping_words import Command
 
 _LATEST = 4  # a part of a leg ends at an episode's end, at the latest after so many times itself
 _PARTS = 4  # of the legs in which growth is confirmed
+_FINE_PARTS, _FINE = 8, 5  # of those from this leg on: what grows in steps is met at each stage
 _LEAST_EPISODES = 3  # to warm up
 # Of the loop's time that quick readings may take, and what the first is taken to cost, in seconds.
 _READING_SHARE, _READING_SECONDS = 0.02, 0.002
 # What grows is followed for at least so many times the frames and seconds, and at most so many.
 _LEAST_FACTOR, _LEAST_SECONDS, _MOST_FACTOR, _MOST_SECONDS, _MOST_LEGS_LONGER = 8, 1.0, 32, 6.0, 4
-_WEIGHED_FACTOR = 128  # where something grows whose pages are too few to be told
+_WEIGHED_FACTOR = 4096  # where something grows whose pages are too few to be told
 # Threads or files that may come, and processes: a machine has only so many.
 _MOST_THINGS = {Counted.THREADS: 128, Counted.FILES: 128, Counted.PROCESSES: 3}
-_WALK_SECONDS = 5.0
+_WALK_SECONDS = 20.0
 
 Holders = dict[tuple[str, str], tuple[int, int]]
 Watching = Callable[[ProfileStep], None]
@@ -37,6 +39,7 @@ class Followed:
     held_before: Holders = field(default_factory=dict)
     held_after: Holders = field(default_factory=dict)
     frames_between: int = 0
+    grown_between: int = 0  # bytes, between the two looks at who holds what
     collector_off: bool = False
 
 
@@ -55,12 +58,12 @@ class Follower:
         self._warm_up()
         self._first_leg()
         before: Holders = {}
-        begun_at = 0
+        begun = self.readings[-1]
         leg = 1
         while suspected(self.readings) and self._goes_on(leg):
             if leg == 1:
                 before = self.stepper.holders(_WALK_SECONDS)
-                begun_at = self.readings[-1].frame
+                begun = self.readings[-1]
             leg += 1
             self._further_leg(leg)
         after = self.stepper.holders(_WALK_SECONDS) if growing(self.readings) else {}
@@ -69,7 +72,8 @@ class Follower:
             judgement=judge(self.readings, self._trimmed()),
             held_before=before,
             held_after=after,
-            frames_between=self.readings[-1].frame - begun_at,
+            frames_between=self.readings[-1].frame - begun.frame,
+            grown_between=in_use(self.readings[-1]) - in_use(begun),
             collector_off=not self.stepper.said.collects,
         )
 
@@ -116,8 +120,9 @@ class Follower:
         self._leg(leg, self.readings[-1].frame)
 
     def _leg(self, leg: int, frames: int) -> None:
-        begin, part = self.readings[-1].frame, max(1, frames // _PARTS)
-        for number in range(1, _PARTS + 1):
+        parts = _PARTS if leg < _FINE else _FINE_PARTS
+        begin, part = self.readings[-1].frame, max(1, frames // parts)
+        for number in range(1, parts + 1):
             to = begin + number * part
             self.stepper.step(to, to + _LATEST * part)
             self._note(self.stepper.full(leg, collect=True))

@@ -34,8 +34,14 @@ def is_loop(job: Job) -> bool:
 
 def trial_job(job: Job, memory: int, timeout: float) -> Job:
     """The job of a trial that takes at most so much memory and time."""
-    seconds = min(_SECONDS, _SHARE * timeout)
-    return replace(job, look=Look.SURVEY, trial_seconds=seconds, trial_bytes=memory)
+    latest = _SHARE * timeout
+    return replace(
+        job,
+        look=Look.SURVEY,
+        trial_seconds=min(_SECONDS, latest),
+        trial_latest=latest,
+        trial_bytes=memory,
+    )
 
 
 def built(

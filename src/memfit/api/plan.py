@@ -25,6 +25,7 @@ from memfit.measure.survey.rehearsal import SECONDS
 from memfit.model import (
     AfterEnd,
     AfterReading,
+    Changes,
     Component,
     DevicePlan,
     Ledger,
@@ -79,6 +80,7 @@ def plan(
     real_env: bool = False,
     module: bool = False,
     all_findings: bool = False,
+    changes: Changes | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Predict the peak memory of a run before it starts; without `network`, it can use none.
@@ -87,7 +89,8 @@ def plan(
     of a module that is run. It is rehearsed with `probe`, and where much of it is in doubt without
     that, unless `quick`; `all_findings` shows trifles too. A loop of no known library is tried,
     with `real_env` without ever playing recorded steps of its env back. With the `device` "cuda",
-    the run trains on the first card of `on`, and its ledger is of the machine around it.
+    the run trains on the first card of `on`, and its ledger is of the machine around it. With
+    `changes`, it has other parts than its own.
     """
     from memfit.analyses.capacity import capacity, default_hardware, parse_hardware
     from memfit.analyses.crossing import crossing
@@ -102,6 +105,7 @@ def plan(
     quick = quick or card is not None  # a rehearsal is of the CPU
     limit_used = Limit.given(limit) or limits.memory_limit()
     asked = module_job(str(target), args) if module else job_of(target, args, knobs)
+    asked = replace(asked, changes=changes or Changes())
     most = min(limit_used.bytes, int(_TRIAL_SHARE * sandbox.room()))
     job = trial_job(
         replace(asked, network=network, real_env=real_env, device=card is not None), most, timeout
@@ -186,6 +190,8 @@ def plan(
         changed=dict(knobs or {}),
         per=per,
         device=on_card,
+        readings=readings,
+        output=ended.output,
     )
 
 

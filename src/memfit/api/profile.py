@@ -11,14 +11,11 @@ from typing import Any
 
 from memfit.api.demo import system_envs
 from memfit.api.env_errors import error_of
-from memfit.api.env_verdict import Followed, Follower, Watching
+from memfit.api.env_holders import named
+from memfit.api.env_verdict import Follower, Watching
 from memfit.errors import MemfitError, UsageError
 from memfit.model import (
-    Bound,
     EnvCost,
-    GrownHolder,
-    Judgement,
-    MemoryVerdict,
     Profile,
     ProfileStep,
     Stepped,
@@ -31,9 +28,6 @@ from memfit.units import format_bytes
 _TIMEOUT = 300.0
 _MOST_FRAMES = 1_000_000_000
 _WARM_FRAMES = 50  # of envs whose cost is measured
-_CONFIRMED = 1.3  # of a holder's capacity: stepped so far to see that it is kept, where time is
-_MOST_SECONDS = 3.0
-_MOST_OF_IT = 0.5  # of what grew must be with a holder whose bound counts
 
 
 def profile(
@@ -83,20 +77,19 @@ def profile(
     costs: list[EnvCost] = []
     if observe:
         try:
-            seen = run.observed(replace(asked, n_envs=min(2, envs), observe=True))
-            facts = replace(seen, env=facts.env)
+            facts = replace(run.observed(asked, min(2, envs)), env=facts.env)
         except MemfitError as error:
-            notes.append(f"facts of the observation could not be gathered: {_first(error)}")
+            notes.append(f"facts of the observation could not be gathered: {_first(error, said)}")
     if envs > 1:
         try:
             costs += run.costs(asked, _counts(envs), workers=False)
         except MemfitError as error:
-            notes.append(f"what one more env costs was not measured: {_first(error)}")
+            notes.append(f"what one more env costs was not measured: {_first(error, said)}")
         if workers and costs:
             try:
                 costs += run.costs(asked, sorted({1, min(envs, 4)}), workers=True)
             except MemfitError as error:
-                notes.append(f"what a worker costs was not measured: {_first(error)}")
+                notes.append(f"what a worker costs was not measured: {_first(error, said)}")
     result = replace(
         found,
         stepped=facts,
@@ -117,8 +110,9 @@ def profile(
     return result
 
 
-def _first(error: MemfitError) -> str:
-    return str(error).partition(":")[0]
+def _first(error: MemfitError, target: str) -> str:
+    """What went wrong, without what to do about it."""
+    return str(error).removeprefix(f"{target}: ").removeprefix(f"{target} ").partition(": ")[0]
 
 
 def _counts(envs: int) -> list[int]:
@@ -181,7 +175,7 @@ class _Run:
         with self._stepping(asked) as stepper:
             follower = Follower(stepper, frames=frames, every=every, tell=self.watching)
             found = follower.follow()
-            holders, judgement = _named(found, follower)
+            holders, judgement = named(found, follower)
             ended = stepper.end()
         stepped = self._stepped(ended)
         from memfit.analyses.grown_holders import kind_of
@@ -200,6 +194,11 @@ class _Run:
                 "waited for Python's collector: objects that refer to each other. It is no leak, "
                 "and holds memory until the collector runs; break such cycles, or collect at reset"
             )
+        if not stepper.walked_all:
+            notes.append(
+                "it has more objects than there was time to look at: who holds what grew is known "
+                "in part"
+            )
         if not last.episode:
             notes.append(
                 f"no episode ended within {last.frame:,} frames: it was judged in the middle of "
@@ -208,7 +207,7 @@ class _Run:
         return Profile(
             target=self.target,
             judgement=judgement,
-            kind=kind_of(judgement, holders, found.frames_between),
+            kind=kind_of(judgement, holders),
             readings=tuple(found.readings),
             holders=tuple(holders),
             stepped=stepped,
@@ -219,13 +218,17 @@ class _Run:
             notes=(*notes, *(_held_notes(ended))),
         )
 
-    def observed(self, asked: Stepping) -> Stepped:
-        """What a child that gathers facts answers."""
+    def observed(self, asked: Stepping, envs: int) -> Stepped:
+        """What a child that gathers facts answers, with one env where there cannot be several."""
         from memfit.measure.children import sandbox
 
-        return self._stepped(
-            sandbox.run(self._job(asked), timeout=self.timeout, memory=self.memory)
-        )
+        job = self._job(replace(asked, n_envs=envs, observe=True))
+        try:
+            return self._stepped(sandbox.run(job, timeout=self.timeout, memory=self.memory))
+        except UsageError:
+            if envs == 1:
+                raise
+            return self.observed(asked, 1)
 
     def costs(self, asked: Stepping, counts: Sequence[int], *, workers: bool) -> list[EnvCost]:
         """The memory of children with so many envs, stepped for a while."""
@@ -275,54 +278,3 @@ class _Run:
 
 def _held_notes(ended: Any) -> tuple[str, ...]:
     return tuple(note.replace("the script", "the environment") for note in ended.notes)
-
-
-def _kept(bound: Bound, holder: GrownHolder, found: Followed, follower: Follower) -> Bound:
-    """The bound after as many frames more as fill it, where there is time to see that."""
-    pace = holder.elements / max(1, found.frames_between)
-    wanted = _CONFIRMED * bound.capacity - bound.length
-    last = found.readings[-1]
-    frames = round(wanted / pace) if pace > 0 else 0
-    if frames <= 0 or frames * last.seconds / max(1, last.frame) > _MOST_SECONDS:
-        return bound
-    follower.stepper.step(last.frame + frames, last.frame + 2 * frames)
-    told = follower.stepper.tell([bound.path]).get(bound.path, {})
-    length = told.get("length")
-    # A capacity that was passed is not told as one any more.
-    return replace(bound, length=bound.capacity + 1 if length is None else int(length))
-
-
-def _named(found: Followed, follower: Follower) -> tuple[list[GrownHolder], Judgement]:
-    """Who holds what grew, with classes; and the verdict, where a holder ends the growth."""
-    from memfit.analyses.grown_holders import bound_of, grown
-    from memfit.analyses.leak_verdict import bounded
-
-    judgement = found.judgement
-    if judgement.verdict is not MemoryVerdict.LEAKING or not found.held_after:
-        return [], judgement
-    holders = grown(found.held_before, found.held_after, found.frames_between)
-    told = follower.stepper.tell([holder.path for holder in holders])
-    named = []
-    for holder in holders:
-        about = told.get(holder.path, {})
-        named.append(
-            replace(
-                holder,
-                owner=str(about.get("owner", "")),
-                where=str(about.get("where", "")),
-                bound=bound_of(about, holder.path),
-            )
-        )
-    if not named or named[0].bound is None:
-        return named, judgement
-    bound, share = named[0].bound, named[0].bytes / max(1, sum(h.bytes for h in named))
-    bound = _kept(bound, named[0], found, follower)
-    if share < _MOST_OF_IT or bound.length > bound.capacity:
-        return [replace(one, bound=None) for one in named], judgement
-    left = bound.capacity - bound.length
-    each = named[0].bytes / max(1, named[0].elements)
-    ends = found.readings[-1].held + round(left * each)
-    why = (
-        f"{bound.path} fills up: {bound.what} is {bound.capacity:,}, and {bound.length:,} are there"
-    )
-    return named, bounded(judgement, ends_at=ends, what=why)

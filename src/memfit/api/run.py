@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memfit.errors import UsageError
 from memfit.measure.kernel.quiet_thread import quiet_thread
-from memfit.model import Forecast, Ledger, Limit, Reading, Trace
+from memfit.model import Forecast, Ledger, Limit, Reading, RunControl, Trace
 
 if TYPE_CHECKING:
     from memfit.measure.record.recorder import Recorder
@@ -30,6 +30,8 @@ def run(
     say: Callable[[str], None] = lambda text: None,
     live: Live | None = None,
     descriptors: Sequence[int] = (),
+    control: RunControl | None = None,
+    holders: bool = True,
 ) -> Trace:
     """Run a command, record the memory of its tree, and return the recording.
 
@@ -40,7 +42,8 @@ def run(
     it is None; with `force`, one that is there already is replaced. Once the command runs, nothing
     that fails here ends it: the recording does.
     `descriptors` beyond the three streams are given away to the command, under their numbers, and
-    closed here.
+    closed here. Where this runs in a thread, `control` lets others end the command. Without
+    `holders`, no process of memfit's own looks now and then at who holds the memory.
     """
     from memfit.analyses.forecast import forecast
     from memfit.measure.children import launch
@@ -54,7 +57,14 @@ def run(
         recording = RecordingThread(path, say)
         if recording.failed:
             raise UsageError(recording.failed)
-        tools = Tools(ledger=_ledger, forecast=forecast, say=say, live=live, looks=HolderLooks())
+        tools = Tools(
+            ledger=_ledger,
+            forecast=forecast,
+            say=say,
+            live=live,
+            looks=HolderLooks() if holders else None,
+            control=control,
+        )
         recorder = Recorder(recording, command, Limit.given(limit), tools, grace=grace)
         net = None if limit is None else int(limit * NET)
         try:

@@ -89,6 +89,7 @@ def sweep(
             break
     line = fit([(p.value, p.peak_bytes) for p in points if p.outcome is Outcome.DONE])
     ledger, notes = runner.plan(progress)
+    told = dict.fromkeys(note for point in points for note in point.notes)
     shared = max(points, key=lambda p: p.outside_bytes / max(1, p.peak_bytes))
     result = Sweep(
         command=tuple(command),
@@ -101,7 +102,7 @@ def sweep(
         largest={h.name: (h.bytes, largest(line, h.bytes)) for h in hardware} if line else {},
         planned=_planned_largest(ledger, knob, hardware),
         network=network,
-        notes=(*notes, *points[0].notes, *outside_note(shared.outside_bytes, shared.peak_bytes)),
+        notes=(*notes, *told, *outside_note(shared.outside_bytes, shared.peak_bytes)),
         seconds=time.monotonic() - started,
     )
     kept.forget()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,12 +17,17 @@ from memfit.measure.kernel import limits, proc
 from memfit.measure.live import process_tree
 from memfit.measure.record.member_series import MemberSeries
 from memfit.measure.record.recording_reader import load
-from memfit.measure.record.run_above import run_above
+from memfit.measure.record.run_above import recording_of, run_above
 from memfit.measure.record.sampling import Sampler
-from memfit.model import Frame, Ledger, Limit, Reading, Targets, Trace, Watched
+from memfit.model import EventKind, Frame, Ledger, Limit, Reading, Targets, Trace, Watched
 
 _ROWS_SHARE = 20  # reading rows takes at most this part of the time
 _KEPT = 4000
+_TOLD_WITHIN, _LOOK_AGAIN = 5.0, 0.1  # seconds for the end of a run to be in its recording
+_NOTES = 3
+_SAID = (EventKind.KILLED, EventKind.OUT_OF_MEMORY, EventKind.WARNING)
+_CUT_SHORT = (EventKind.KILLED, EventKind.OUT_OF_MEMORY, EventKind.TERMINATED)
+_LATE = 2.0  # seconds after processes were read, at which the total was
 
 
 def watch(
@@ -42,6 +48,20 @@ def watch(
     return _Live(pids or _own_runs(), limit, wanted)
 
 
+def watch_each(
+    targets: Sequence[str], *, limit: int | None = None, aims: Targets | None = None
+) -> dict[str, Watch]:
+    """Watch several runs, each for itself: processes and recordings, by what they are called."""
+    wanted = list(dict.fromkeys(targets)) or [str(pid) for pid in _own_runs()]
+    views = {target: watch([target], limit=limit, aims=aims) for target in wanted}
+    names = Counter(Path(target).name for target in views)
+    short = {target: Path(target).name for target in views}
+    return {
+        short[target] if names[short[target]] == 1 else target: view
+        for target, view in views.items()
+    }
+
+
 def _own_runs() -> list[int]:
     """Commands below a `memfit run`, where nobody says what to watch."""
     found = process_tree.commands_with("memfit", "run")
@@ -60,7 +80,9 @@ class _Live:
         self.pids = list(pids)
         self.targets = targets
         above = run_above(self.pids[0])
+        self._recording: Path | None = None  # of all that is watched, if `memfit run` makes one
         run = above.limit if above is not None else None
+        self._given = limit
         self.limit = Limit.given(limit) or run or limits.memory_limit(pid=self.pids[0])
         self._samplers = {pid: Sampler(proc.Tree(main=pid)) for pid in self.pids}
         self._started = time.monotonic()
@@ -68,15 +90,20 @@ class _Live:
         if above is not None and len(self.pids) == 1 and _is_whole(self.pids[0], above):
             self._started -= time.time() - above.started
             self._readings += above.readings
+            self._recording = recording_of(self.pids[0])
         self._series = MemberSeries()
         self._names: dict[int, str] = {}
         self._rows: tuple[tuple[str, int], ...] = ()
+        self._rows_at: float | None = None
+        self._holders: tuple[tuple[str, int], ...] = ()
         self._next_rows = 0.0
         self._title = " ".join(str(pid) for pid in self.pids)
 
     def frame(self) -> Frame:
         """A reading, and rows where they are due."""
         alive = [pid for pid in self.pids if process_tree.is_alive(pid)]
+        if not alive and (told := self._as_recorded()):
+            return told
         if alive and time.monotonic() >= self._next_rows:
             self._read_rows(alive)
         seconds = time.monotonic() - self._started
@@ -111,7 +138,21 @@ class _Live:
             forecast=judge(self._readings, self.limit.bytes, self._series.members),
             targets=tuple(judge_targets(self.targets, processes, total)),
             ended=not alive,
+            rows_at=self._rows_at,
+            holders=self._holders,
         )
+
+    def _as_recorded(self) -> Frame | None:
+        """The end as the run itself tells it; None where it does not."""
+        until = time.monotonic() + _TOLD_WITHIN
+        while self._recording is not None and time.monotonic() < until:
+            with suppress(UsageError):
+                frame = _Recorded(self._recording, self._given, self.targets).frame()
+                if frame.ended:
+                    return frame
+            time.sleep(_LOOK_AGAIN)
+        self._recording = None
+        return None
 
     def _process(self, pid: int, amount: int) -> Watched:
         if pid not in self._names:
@@ -125,7 +166,7 @@ class _Live:
         )
 
     def _read_rows(self, alive: Sequence[int]) -> None:
-        started = time.monotonic()
+        started = time.thread_time()  # what it costs, however busy the machine is
         views = []
         for pid in alive:
             with suppress(UsageError):  # it has ended meanwhile
@@ -133,7 +174,11 @@ class _Live:
         if views:
             self._title = views[0][0].command or self._title
             self._rows = _rows([tree_ledger(view) for view in views])
-        self._next_rows = time.monotonic() + _ROWS_SHARE * (time.monotonic() - started)
+            self._rows_at = time.monotonic() - self._started
+        if self._recording is not None:
+            with suppress(UsageError):
+                self._holders = _holders(load(self._recording))
+        self._next_rows = time.monotonic() + _ROWS_SHARE * (time.thread_time() - started)
 
 
 def _is_whole(pid: int, run: Trace) -> bool:
@@ -162,6 +207,11 @@ class _Recorded:
             bytes=last.bytes,
             threads=last.threads,
         )
+        events = (e for e in reversed(trace.events) if e.kind in _SAID)
+        said = [f"at {e.seconds:.0f} s: {e.text}" for e in events]
+        at = max((m.readings[-1].seconds for m in trace.members), default=last.seconds)
+        if last.seconds - at > _LATE:
+            said.append(f"processes as they were at {at:.0f} s")
         return Frame(
             title=" ".join(trace.command),
             bytes=last.bytes,
@@ -172,6 +222,10 @@ class _Recorded:
             forecast=outlook(trace, limit),
             targets=tuple(judge_targets(self.targets, [own], last.bytes)),
             ended=trace.exit_code is not None,
+            notes=tuple(said[:_NOTES]),
+            rows_at=trace.rows_at,
+            holders=_holders(trace),
+            cut_short=any(event.kind in _CUT_SHORT for event in trace.events),
         )
 
 
@@ -186,6 +240,11 @@ def _latest(trace: Trace) -> tuple[Watched, ...]:
 
 
 Watch = _Live | _Recorded
+
+
+def _holders(trace: Trace) -> tuple[tuple[str, int], ...]:
+    """What the run itself told, the largest first."""
+    return tuple(sorted(trace.holders.items(), key=lambda held: -held[1]))
 
 
 def _rows(ledgers: Sequence[Ledger]) -> tuple[tuple[str, int], ...]:

@@ -16,7 +16,9 @@ from memfit.cli.check import check
 from memfit.cli.compare import compare
 from memfit.cli.demo import demo
 from memfit.cli.explain import explain
+from memfit.cli.export import export
 from memfit.cli.messages import report, report_usage
+from memfit.cli.optimize import optimize
 from memfit.cli.plan import SETTINGS, plan
 from memfit.cli.profile import profile
 from memfit.cli.run import run
@@ -37,7 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command(context_settings=SETTINGS)(plan)
-for command in (sweep, run, explain, watch, profile, compare, check, demo):
+for command in (sweep, run, explain, watch, export, profile, compare, check, optimize, demo):
     app.command()(command)
 
 
@@ -64,9 +66,12 @@ def memfit(
     memfit run --limit 20GiB -- CMD            record any command, and keep it below a limit
     memfit explain PID                         where a running training's memory goes
     memfit watch PID                           a live view, with targets and a forecast
+    memfit watch PID --serve                   the same in a browser
+    memfit export night.db --to csv            a recording for TensorBoard, Prometheus, tables
     memfit profile CartPole-v1                 step an env: does it leak, what does one cost
     memfit compare A B                         two recordings or results: what grew
     memfit check train.py                      what a script wastes, by its text alone
+    memfit optimize train.py                   make each fix, measure what it saves
     memfit demo                                plan a real training, run it, compare
     memfit demo drone                          the same with a reference system
 
@@ -115,7 +120,11 @@ def _ended_by_signals() -> Iterator[None]:
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     """memfit's own arguments, and those after `--`, which belong to the script."""
     words = list(argv)
-    if "--" not in words:
-        return words, []
-    at = words.index("--")
-    return words[:at], words[at + 1 :]
+    at = words.index("--") if "--" in words else len(words)
+    return list(_with_values_apart(words[:at])), words[at + 1 :]
+
+
+def _with_values_apart(words: Sequence[str]) -> Iterator[str]:
+    """`--serve=HOST:PORT` in two words: typer knows no option whose value may be missing."""
+    for word in words:
+        yield from word.split("=", 1) if word.startswith("--serve=") else (word,)

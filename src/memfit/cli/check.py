@@ -1,4 +1,4 @@
-"""`memfit check`: what scripts, specs and runs waste, as a linter says it."""
+"""`memfit check`: what scripts, specs, runs and recordings waste, as a linter says it."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class CheckFormat(StrEnum):
     TERMINAL = "terminal"
     MD = "md"
     JSON = "json"
+    HTML = "html"
     SARIF = "sarif"
     GITHUB = "github"
 
@@ -49,7 +50,7 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="TARGET ...",
-            help="Scripts, directories of scripts, or a run spec (run.toml).",
+            help="Scripts, directories of them, recordings (night.db), or a run spec (run.toml).",
             show_default=False,
         ),
     ] = None,
@@ -87,11 +88,12 @@ def check(
     output: OutputOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """What scripts, specs and runs waste, and what would help.
+    """What scripts, specs, runs and recordings waste, and what would help.
 
     A script is read and never run: by its text alone. With --run its objects are looked at too, in
-    a child, as `memfit plan` does. Settings are in [tool.memfit] of the nearest pyproject.toml
-    (select, ignore, exclude, fail-on); `# memfit: ignore[MF203]` on a line keeps it quiet.
+    a child, as `memfit plan` does. A recording of `memfit run` tells what it proves. Settings are
+    in [tool.memfit] of the nearest pyproject.toml (select, ignore, exclude, fail-on);
+    `# memfit: ignore[MF203]` on a line keeps it quiet.
 
     \b
     Examples:
@@ -99,11 +101,12 @@ def check(
       memfit check scripts/ --select MF2,MF301 --fail-on warning
       memfit check --explain MF203
       memfit check train.py --run -- --env Ant-v5
+      memfit check night.db --fail-on warning
       memfit check . --format sarif -o findings.sarif
 
     Exit code 0: well. 5: findings at or above --fail-on. 2: bad usage or input.
     """
-    check_output(output)
+    check_output(output, Format.HTML if form is CheckFormat.HTML else Format.TERMINAL)
     limit_bytes = parse_limit(limit)
     check_timeout(timeout)
 
@@ -112,7 +115,7 @@ def check(
 
     if explain is not None:
         if form in (CheckFormat.SARIF, CheckFormat.GITHUB):
-            raise UsageError(f"--explain has no form {form}: use terminal, md or json")
+            raise UsageError(f"--explain has no form {form}: use terminal, md, json or html")
         emit(
             Format(form.value),
             output,
@@ -122,7 +125,9 @@ def check(
         )
         return
     if not targets:
-        raise UsageError("say what to check: a script (train.py), a directory, a spec (run.toml)")
+        raise UsageError(
+            "say what to check: a script (train.py), a directory, a spec (run.toml), a recording"
+        )
     chosen, left_out = _codes(select), _codes(ignore)
     settings = api.settings_for(targets, chosen, left_out)
     chosen, left_out = chosen or settings.select, left_out + settings.ignore

@@ -15,7 +15,16 @@ GREW = 3
 
 def compare(
     before: Annotated[Path, typer.Argument(metavar="A", help="The earlier file.")],
-    after: Annotated[Path, typer.Argument(metavar="B", help="The later file.")],
+    after: Annotated[
+        Path | None, typer.Argument(metavar="B", help="The later file.", show_default=False)
+    ] = None,
+    sacct: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Hold jobs that Slurm has finished (sacct -P) against the plan A instead.",
+        ),
+    ] = None,
     fail_if_grew: Annotated[
         str | None,
         typer.Option(metavar="SHARE", help="Exit code 3 where the peak grew by more (5%)."),
@@ -32,18 +41,32 @@ def compare(
     Examples:
       memfit compare yesterday.db today.db
       memfit compare plan-before.json plan-after.json --fail-if-grew 5%
+      memfit compare plan.json --sacct jobs.txt
 
     Exit code 0: compared. 2: bad usage or input. 3: grew by more than --fail-if-grew.
     """
+    if (after is None) == (sacct is None):
+        raise UsageError(
+            "compare takes two files, A and B, or one plan and --sacct FILE. "
+            "See memfit compare --help"
+        )
     share = _share(fail_if_grew) if fail_if_grew is not None else None
-    check_output(output)
+    check_output(output, form)
 
     from memfit import render
     from memfit.api import compare as api
+    from memfit.api.memory_request import compare_jobs
 
-    result = api.compare(before, after)
-    emit(form, output, render.compare_blocks, render.compare_json, result)
-    if share is not None and result.share > share:
+    grew: float
+    if sacct is not None:
+        jobs = compare_jobs(before, sacct)
+        emit(form, output, render.jobs_blocks, render.jobs_json, jobs)
+        grew = jobs.share
+    elif after is not None:
+        result = api.compare(before, after)
+        emit(form, output, render.compare_blocks, render.compare_json, result)
+        grew = result.share
+    if share is not None and grew > share:
         raise typer.Exit(GREW)
 
 

@@ -27,7 +27,8 @@ def explain(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="PID|FILE", help="The process, a recording of one, or a snapshot of torch."
+            metavar="PID|FILE",
+            help="The process, a recording of one, a snapshot of torch, or a report (.html).",
         ),
     ],
     no_children: Annotated[
@@ -89,25 +90,32 @@ def explain(
       memfit explain 4711 --for 10s
       memfit explain night.db
       memfit explain snapshot.pickle
+      memfit explain plan.html
       memfit explain $(pgrep -n -f train.py) --format json -o explained.json
 
     Exit code 0: explained. 2: no such process, or not yours to read. 3: over --limit.
     """
     limit_bytes = parse_limit(limit)
     seconds = parse_seconds(for_) if for_ is not None else 0.0
-    check_output(output)
+    check_output(output, form)
 
     from memfit import render
     from memfit.api import compare as recordings
     from memfit.api import explain as api
+    from memfit.api import explain_report as reports
     from memfit.api import explain_snapshot as snapshots
 
     if not target.isdecimal():
         if not os.path.isfile(target):  # noqa: PTH113  # a name may be too long
             raise UsageError(
                 f"{target!r} is neither a PID nor a file: give the number of a running process, "
-                "for instance from `pgrep -af python`, a recording, or a snapshot of torch"
+                "for instance from `pgrep -af python`, a recording, a snapshot of torch, or a "
+                "report that was written with --format html"
             )
+        if reports.is_report_file(target):
+            report = reports.report(target)
+            emit(form, output, lambda: list(report.blocks), lambda: report.data)
+            return
         if snapshots.is_snapshot(target):
             cards = snapshots.explain_snapshot(target, progress(quiet=quiet))
             blocks = render.every_snapshot_block if every else render.snapshot_blocks

@@ -27,6 +27,7 @@ class Format(StrEnum):
     TERMINAL = "terminal"
     MD = "md"
     JSON = "json"
+    HTML = "html"
 
 
 FormatOption = Annotated[
@@ -68,8 +69,12 @@ def check_timeout(seconds: float) -> None:
         raise UsageError(f"--timeout {seconds:g} leaves no time: give seconds above zero")
 
 
-def check_output(output: Path | None) -> None:
-    """Refuse a place that cannot be written, before the work and not after it."""
+def check_output(output: Path | None, form: Format = Format.TERMINAL) -> None:
+    """Refuse a place or a form that cannot be written, before the work and not after it."""
+    if form is Format.HTML:
+        from memfit.render import check_pictures
+
+        check_pictures()
     if output is None:
         return
     if not os.path.isdir(output.absolute().parent):  # noqa: PTH112  # a name may be too long
@@ -95,6 +100,8 @@ def emit(
             to.write(json.dumps(data(*result), indent=2) + "\n")
         elif form is Format.MD:
             to.write(render.to_markdown(blocks(*result)))
+        elif form is Format.HTML:
+            to.write(render.to_html(blocks(*result), data(*result)))
         else:
             render.to_terminal(blocks(*result), to)
 

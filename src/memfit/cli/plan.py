@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +19,7 @@ from memfit.cli.output import (
     parse_limit,
 )
 from memfit.errors import UsageError
+from memfit.units import parse_bytes
 
 DOES_NOT_FIT = 3
 # Unknown words are kept, so that the command itself can say where a script's arguments go.
@@ -64,6 +65,22 @@ def plan(
         str,
         typer.Option(metavar="KNOB", help="Also show what one more of it would add to each row."),
     ] = "",
+    system: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="SYSTEM",
+            help="Print what to ask slurm, kubernetes, ray or docker for, from the upper bound.",
+        ),
+    ] = "",
+    nodes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="How many machines of this memory it takes when its agents or envs (or the knob "
+            "of --per) are dealt out to them.",
+        ),
+    ] = None,
     device: Annotated[
         str,
         typer.Option(metavar="DEVICE", help="Where it would train: cuda, on the card of --on."),
@@ -103,9 +120,12 @@ def plan(
       memfit plan train.py --on rtx-4090 --on laptop-16gb
       memfit plan train.py --device cuda --on rtx-4090
       memfit plan train.py --per n_envs
+      memfit plan train.py --for slurm
+      memfit plan drone-fit.toml --set agents=1_000_000_000 --nodes 24GiB
       memfit plan train.py --probe --format json -o plan.json
 
-    Exit code 0: it fits. 3: it does not. 1: the script itself failed. 2: bad usage or input.
+    Exit code 0: it fits. 3: it does not (with --for and --nodes, only where --limit says of what).
+    1: the script itself failed. 2: bad usage or input.
     """
     if context.args:
         raise UsageError(
@@ -124,30 +144,52 @@ def plan(
     limit_bytes = parse_limit(limit)
     knobs = parse_changes(change or [])
     check_timeout(timeout)
-    check_output(output)
+    check_output(output, form)
 
     from memfit import render
+    from memfit.api import memory_request
     from memfit.api import plan as api
+    from memfit.api.plan_nodes import plan_nodes
 
-    result = api.plan(
-        module or target,
-        module=bool(module),
-        args=tuple(context.obj or ()),
-        probe=probe,
-        quick=quick,
-        limit=limit_bytes,
-        knobs=knobs,
-        on=tuple(on or ()),
-        per=per,
-        device=device,
-        timeout=timeout,
-        network=network,
-        real_env=real_env,
-        all_findings=all_findings,
-        progress=progress(quiet=quiet),
-    )
-    emit(form, output, render.plan_blocks, render.plan_json, result)
-    if not result.fits:
+    if system:
+        memory_request.check_system(system)
+
+    node_bytes = None if nodes is None else parse_bytes(nodes)
+    if node_bytes == 0:
+        raise UsageError("--nodes 0: give the memory of one node, such as 24GiB")
+    if nodes and system:
+        raise UsageError("--nodes and --for are two questions: leave one of them out")
+
+    def planned(**share: int) -> Any:
+        return api.plan(
+            module or target,
+            module=bool(module),
+            args=tuple(context.obj or ()),
+            probe=probe,
+            quick=quick,
+            limit=limit_bytes,
+            knobs={**knobs, **share},
+            on=tuple(on or ()),
+            per=per,
+            device=device,
+            timeout=timeout,
+            network=network,
+            real_env=real_env,
+            all_findings=all_findings,
+            progress=progress(quiet=quiet),
+        )
+
+    result = planned()
+    if node_bytes is not None:
+        shares = plan_nodes(result, lambda share: planned(**share), node_bytes, per)
+        emit(form, output, render.nodes_blocks, render.nodes_json, result, shares)
+    elif system:
+        request = memory_request.memory_request(result, system)
+        emit(form, output, render.request_blocks, render.request_json, result, request)
+    else:
+        emit(form, output, render.plan_blocks, render.plan_json, result)
+    # What is asked of another machine is judged by a limit that was given alone.
+    if not result.fits and (limit is not None or not (system or nodes)):
         raise typer.Exit(DOES_NOT_FIT)
 
 

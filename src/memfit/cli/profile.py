@@ -113,9 +113,11 @@ def profile(
     4: it leaks.
     """
     limit = parse_limit(limit_per_env)
+    if limit is not None and envs == 1:
+        raise UsageError("--limit-per-env needs --envs 2 or more: one env has no slope")
     check_timeout(timeout)
     for file in (output, save_baseline, Path(REPORT) if text_report else None):
-        check_output(file)
+        check_output(file, form)
 
     from memfit import render
     from memfit.api import profile as api
@@ -144,8 +146,14 @@ def profile(
     emit(form, output, render.profile_blocks, render.profile_json, result)
     if result.verdict.value == "leaking":
         raise typer.Exit(_LEAKS)
-    least = result.env_noise(workers=False)
-    if limit is not None and (result.bytes_per_env or 0) > max(limit, least):
+    if limit is None:
+        return
+    if result.bytes_per_env is None:
+        raise UsageError(
+            "--limit-per-env could not be checked: what one more env costs was not measured, as "
+            "the last note says"
+        )
+    if result.bytes_per_env > max(limit, result.env_noise(workers=False)):
         raise typer.Exit(_OVER)
 
 

@@ -89,7 +89,7 @@ def sweep(
     command = tuple(context.obj or ())
     limit_bytes = parse_limit(limit)
     check_timeout(timeout)
-    check_output(output)
+    check_output(output, form)
 
     from memfit import render
     from memfit.api import sweep as api

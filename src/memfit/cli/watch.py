@@ -22,6 +22,7 @@ from memfit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from memfit.api.watch import Watch
+    from memfit.model import Frame
     from memfit.render import Block
 
 _MISSED = 3
@@ -30,9 +31,25 @@ _MISSED = 3
 def watch(
     targets: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PID ... | FILE]", help="Processes, or one recording."),
+        typer.Argument(
+            metavar="[PID|FILE ...]",
+            help="Processes together, or one recording. With --serve each is a run of its own.",
+        ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Print one frame and end.")] = False,
+    serve: Annotated[
+        bool,
+        typer.Option(
+            "--serve",
+            help="Show it in a browser, on this machine alone; --serve HOST:PORT says where.",
+        ),
+    ] = False,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="With --serve: another name by which browsers may ask for it."
+        ),
+    ] = None,
     every: Annotated[
         str, typer.Option(metavar="TIME", help="How often to look.", show_default=True)
     ] = "1s",
@@ -55,13 +72,16 @@ def watch(
 
     At a terminal a full-screen view: s sorts, f freezes, e explains the process under the cursor,
     q ends. Elsewhere a line each time, until the target has ended. Without a PID, what `memfit run`
-    has started.
+    has started. With --serve the same as a web page that opens once, and /metrics for Prometheus,
+    until Ctrl-C.
 
     \b
     Examples:
       memfit watch 4711 --ram 15GiB --threads 30 --total 25GiB
       memfit watch night.db
       memfit watch 4711 --once --format json -o frame.json
+      memfit watch 4711 night.db --serve
+      memfit watch --serve 127.0.0.1:9000
 
     Exit code 0: well. 2: bad usage or input. 3: with --once, a target is missed.
     """
@@ -69,7 +89,7 @@ def watch(
     limit_bytes = parse_limit(limit)
     if not once and (form is not Format.TERMINAL or output is not None):
         raise UsageError("--format and -o are for one frame: add --once")
-    check_output(output)
+    check_output(output, form)
 
     from memfit.api import watch as api
     from memfit.model import Targets
@@ -77,6 +97,15 @@ def watch(
     aims = Targets(
         process_bytes=parse_limit(ram), process_threads=threads, total_bytes=parse_limit(total)
     )
+    if serve:
+        from memfit.cli.watch_page import served
+
+        if once:
+            raise UsageError("--serve goes on until Ctrl-C: leave --once out, or --serve")
+        served(targets or [], tuple(host or ()), seconds, limit_bytes, aims)
+        return
+    if host:
+        raise UsageError("--host is for the page that --serve shows: add --serve")
     view = api.watch(targets or [], limit=limit_bytes, aims=aims)
     if once:
         _print_once(view, form, output)
@@ -98,13 +127,18 @@ def _print_once(view: Watch, form: Format, output: Path | None) -> None:
 def _lines(view: Watch, seconds: float) -> None:
     from memfit import render
 
-    while True:
-        frame = view.frame()
-        sys.stdout.write(render.frame_line(frame) + "\n")
-        sys.stdout.flush()
-        if frame.ended:
-            return
-        time.sleep(seconds)
+    frame: Frame | None = None
+    try:
+        while frame is None or not frame.ended:
+            if frame is not None:
+                time.sleep(seconds)
+            frame = view.frame()
+            sys.stdout.write(render.frame_line(frame) + "\n")
+            sys.stdout.flush()
+    except KeyboardInterrupt:  # that is how somebody stops watching
+        sys.stdout.write("\n")
+    if frame is not None:
+        render.to_terminal(render.frame_summary(frame), sys.stdout)
 
 
 def _full_screen(view: Watch, seconds: float) -> None:
@@ -124,4 +158,6 @@ def _full_screen(view: Watch, seconds: float) -> None:
     app = WatchApp(view.frame, explain, seconds=seconds)
     app.run()
     if app.latest is not None:  # what is left on the terminal
-        sys.stdout.write(render.frame_line(app.latest) + "\n")
+        render.to_terminal(render.frame_summary(app.latest), sys.stdout)
+    if app.failure is not None:
+        raise app.failure

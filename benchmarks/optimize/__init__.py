@@ -1,0 +1,1 @@
+"""Fixes made by `memfit optimize`: predicted against measured savings, and identical trainings."""
