@@ -55,3 +55,40 @@ def test_a_window_outside_is_an_error(inner: int) -> None:
     with pytest.raises(IndexError):
         made.fill(np.array([7]), out)
     made.close()
+
+
+@given(
+    length=st.integers(2, 6),
+    bits=st.sampled_from([1, 2, 4, 8]),
+    ends=st.lists(st.integers(6, 40), min_size=1, max_size=4),
+    other=st.none() | st.integers(0, 10**6),
+)
+def test_rows_are_compared_where_they_are(
+    length: int, bits: int, ends: list[int], other: int | None
+) -> None:
+    made, values = strip(length, 3, bits, 40)
+    given_rows = np.stack([values[end - length : end] for end in ends])
+    if other is not None:  # one number that is another one
+        given_rows.reshape(-1)[other % given_rows.size] ^= 1
+    address, apart = given_rows.ctypes.data, given_rows.strides[0]
+    assert made.holds(ends, length, address, apart) is (other is None)
+    made.close()
+
+
+def test_rows_that_are_not_there_are_not_compared() -> None:
+    made, values = strip(4, 3, 1, 40)
+    address = values.ctypes.data
+    assert made.holds([4, 40], 4, address, 0) is False  # other rows
+    assert made.holds([41], 4, address, 0) is False
+    assert made.holds([3], 4, address, 0) is False
+    made.close()
+    assert made.holds([4], 4, address, 0) is False
+
+
+def test_new_rows_come_after_the_last_ones() -> None:
+    made, values = strip(4, 3, 1, 40)
+    blocks = np.arange(24, dtype=np.uint8).reshape(2, 1, 4, 3)
+    made.put([10, 20], blocks, 3)
+    values[10], values[20] = blocks[0, 0, 3], blocks[1, 0, 3]
+    assert (made.read(np.array([0]), 40)[0, :, 0] == values).all()
+    made.close()

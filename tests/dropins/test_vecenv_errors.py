@@ -208,13 +208,16 @@ def test_calls_in_the_wrong_order_are_refused() -> None:
         env.step_wait()
     with pytest.raises(UsageError, match="one action for each env"):
         env.step(np.zeros(2, np.int64))
+    assert not env.waiting
     env.step_async(ACTIONS)
+    assert env.waiting
     calls: tuple[Callable[[], Any], ...]
     calls = (lambda: env.step_async(ACTIONS), lambda: env.get_attr("level"))
     for call in calls:
         with pytest.raises(UsageError, match=r"step_wait\(\) first, or reset\(\)"):
             call()
     env.reset()  # cancels the step
+    assert not env.waiting
     assert len(env.step(ACTIONS)[1]) == 3
     env.close()
     env.close()

@@ -62,20 +62,37 @@ def main() -> None:
     parser.add_argument("--n-steps", type=int, default=256)
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--timesteps", type=int, default=200_000)
+    parser.add_argument("--fit", action="store_true", help="the same training in less memory")
+    parser.add_argument("--recorded", action="store_true", help="tell `memfit run` who holds what")
+    parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args()
 
     env = VecFrameStack(make_vec_env(Catch, n_envs=options.n_envs, seed=0), n_stack=4)
-    model = PPO(
+    kind, parts = fitting() if options.fit else (PPO, {})
+    model = kind(
         "CnnPolicy",
         env,
         n_steps=options.n_steps,
         batch_size=options.batch_size,
         n_epochs=2,
-        verbose=1,
+        verbose=0 if options.quiet else 1,
         device="cpu",
         seed=0,
+        **parts,
     )
-    model.learn(options.timesteps)
+    if options.recorded:
+        from memfit.tracking.sb3 import MemoryCallback
+
+        model.learn(options.timesteps, callback=MemoryCallback())
+    else:
+        model.learn(options.timesteps)
+
+
+def fitting() -> tuple[Any, dict[str, Any]]:
+    """What `--fit` changes: each frame is kept once, and a minibatch goes through in pieces."""
+    from memfit.dropins import MicroBatchPPO, WindowRolloutBuffer
+
+    return MicroBatchPPO, {"rollout_buffer_class": WindowRolloutBuffer, "micro_batch_size": 64}
 
 
 if __name__ == "__main__":

@@ -98,6 +98,18 @@ def settings_from(kind: type[Settings], options: argparse.Namespace, **given: An
     return kind(**given, **{name: getattr(options, name) for name in asked})
 
 
+def words_of(settings: Any) -> list[str]:
+    """The command line that asks for these settings."""
+    words = []
+    for one in _options(type(settings)):
+        value = getattr(settings, one.name)
+        if value is True:
+            words.append(_flag(one))
+        elif value is not None and value is not False:
+            words += [_flag(one), str(value)]
+    return words
+
+
 def _options(kind: Any) -> list[Field[Any]]:
     return [one for one in fields(kind) if "argument" in one.metadata]
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memfit.systems.trader import ppo
-from memfit.systems.trader.estimate import parameter_count
 from memfit.systems.trader.networks import Actor, Critic
 from memfit.systems.trader.portfolio import DONE, RUNS, TIME_UP
 from memfit.systems.trader.settings import DESCRIBED, Settings
@@ -24,14 +23,6 @@ def test_the_networks_are_as_large_as_measured() -> None:
     assert settings.state == 71
     assert count(Actor(71, 768)) == 651_278
     assert count(Critic(71, 768)) == 646_657
-
-
-@pytest.mark.parametrize(("state", "width"), [(71, 768), (134, 5), (71, 1)])
-def test_parameters_follow_by_arithmetic(state: int, width: int) -> None:
-    assert parameter_count(state, width) == (
-        count(Actor(state, width)),
-        count(Critic(state, width)),
-    )
 
 
 def test_the_likelihood_is_a_normal_distribution_s() -> None:

@@ -15,19 +15,16 @@ from typing import Any
 import optuna
 import pytest
 
-from memfit.errors import UsageError
-from memfit.systems.trader import estimate
+from memfit.systems.trader.__main__ import arguments, settings_of
 from memfit.systems.trader.settings import Settings
-from memfit.systems.trader.study import Study
+from memfit.systems.trader.study import Study, command, space_of
 from memfit.tracking.side_by_side import end_with_workers, held, tree
 from memfit.units import parse_bytes
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(400)]
 
 MIB, GIB = 2**20, 2**30
-SMALL = Settings(
-    width=64, batch=256, threads=1, workers=1, iterations=1, epochs=1, steps=256, rows=1500
-)
+SMALL = Settings(width=64, batch=256, threads=1, workers=1, iterations=1, epochs=1, steps=256)
 PROGRAM = [sys.executable, "-m", "memfit.systems.trader", "--device", "cpu"]
 CALM = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
 
@@ -44,113 +41,60 @@ def program(*options: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(scope="module")
-def base() -> estimate.Base:
-    return Study(SMALL, trials=1, limit=4 * GIB).measure_base()
+def study_of(settings: Settings, folder: Path, limit: int, said: list[str] | None = None) -> Study:
+    return Study(
+        settings, limit=limit, folder=folder, say=(said if said is not None else []).append
+    )
 
 
-def with_base(study: Study, base: estimate.Base) -> Study:
-    study.measure_base = lambda: base  # type: ignore[method-assign]
-    return study
+def test_the_command_of_a_trial_is_the_program_itself(tmp_path: Path) -> None:
+    settings = replace(SMALL, never_done=True, prices="p.csv", learning_rate=0.5)
+    words = command(settings, space_of(settings))
+    assert words[1:8] == [*PROGRAM[1:3], "--trials", "0", "--quiet", "--limit", "{share}"]
+    told = [word.format(width=32, batch=16, threads=3, workers=2, share="2GiB") for word in words]
+    options = arguments(told[3:])
+    asked = replace(settings, width=32, batch=16, threads=3, workers=2, prices=options.prices.name)
+    assert replace(settings_of(options), prices="p.csv", rows=settings.rows) == asked
+    assert options.limit == "2GiB" and options.trials == 0
+
+
+def test_a_space_ends_at_the_largest_that_is_allowed() -> None:
+    space = space_of(replace(SMALL, width=300, batch=128, threads=3, workers=0))
+    assert space["width"].choices == (32, 64, 128, 256, 300)  # type: ignore[attr-defined]
+    assert space["batch"].choices == (128,)  # type: ignore[attr-defined]
+    assert (space["threads"].low, space["threads"].high) == (1, 3)  # type: ignore[attr-defined]
+    assert (space["workers"].low, space["workers"].high) == (0, 0)  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow
-def test_a_study_prunes_what_does_not_fit_and_says_why(base: estimate.Base) -> None:
-    """A limit in which small trials fit, and the widest do not."""
+def test_a_study_prunes_what_does_not_fit_and_says_why(tmp_path: Path) -> None:
+    """Width 2048 alone is 100 MiB of weights, gradients and state more than width 32."""
     before = set(tree(os.getpid()))
-    wide = replace(SMALL, width=2048)
-    own = held([os.getpid()])
-    files = max(own.files, base.files)
-    fits = estimate.share_bytes(replace(SMALL, width=768), base)
-    limit = int((own.private + files + fits) / 0.96)
-    study = with_base(Study(wide, trials=4, limit=limit), base)
-    done = study.run()
-    states = {trial.state.name for trial in done.trials}
-    assert len(done.trials) == 4 and states == {"COMPLETE", "PRUNED"}
-    for trial in done.trials:
-        peak = trial.user_attrs.get("peak_bytes")
-        if trial.state.name == "PRUNED":
-            assert "it would need" in trial.user_attrs["reason"]
-            assert trial.params["width"] > 768 and peak is None
-        else:
-            assert peak is not None and 0 < peak <= trial.user_attrs["share_bytes"]
-            assert "reason" not in trial.user_attrs
-    assert 0 < study.peak <= limit
+    wide = replace(SMALL, width=2048, batch=128, threads=1)
+    study = study_of(wide, tmp_path, GIB)
+    small, large = (
+        study.bounded.ask(width=width, batch=128, threads=1, workers=1) for width in (32, 2048)
+    )
+    assert large.lower_bytes > small.upper_bytes
+    own = GIB - study.bounded.room.usable
+    study.bounded.room.limit = own + (small.upper_bytes + large.lower_bytes) // 2
+    for width in (32, 2048):
+        study.study.enqueue_trial({"width": width, "batch": 128, "threads": 1, "workers": 1})
+    fits, beyond = study.run(2).trials
+    assert fits.state.name == "COMPLETE" and beyond.state.name == "PRUNED"
+    assert 0 < fits.user_attrs["peak_bytes"] <= fits.user_attrs["share_bytes"]
+    assert fits.user_attrs["share_bytes"] == small.upper_bytes
+    assert "it would need" in beyond.user_attrs["reason"]
+    assert beyond.user_attrs["row_bytes"] > 0 and "peak_bytes" not in beyond.user_attrs
     assert set(tree(os.getpid())) <= before
 
 
 @pytest.mark.slow
-def test_trials_run_side_by_side_as_far_as_they_fit(base: estimate.Base) -> None:
-    own = held([os.getpid()])
-    share = estimate.share_bytes(SMALL, base)
-    fixed = own.private + max(own.files, base.files)
-    only = replace(SMALL, width=32, batch=128)  # a study of one choice
-    for fit in (1, 2):
-        limit = int((fixed + share * (fit + 0.4)) / 0.96)
-        study = with_base(Study(only, trials=3, limit=limit), base)
-        done = study.run()
-        assert [trial.state.name for trial in done.trials] == ["COMPLETE"] * 3
-        assert study.most_side_by_side == fit
-        assert study.peak <= limit
-
-
-def test_a_trial_over_its_share_is_stopped_and_the_reason_stored(
-    base: estimate.Base, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(estimate, "share_bytes", lambda settings, base: 60 * MIB)
-    (trial,) = with_base(Study(SMALL, trials=1, limit=4 * GIB), base).run().trials
-    assert trial.state is optuna.trial.TrialState.PRUNED
-    assert "more than its share of 60.0 MiB" in trial.user_attrs["reason"]
-
-
-def test_a_trial_that_asks_for_much_at_once_is_refused_before_it_has_it(
-    base: estimate.Base, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An estimate that is far too low: one allocation would go past the share in no time."""
-    share = estimate.share_bytes(SMALL, base)
-    monkeypatch.setattr(estimate, "share_bytes", lambda settings, base: share)
-    huge = replace(SMALL, width=6000, batch=128)
-    study = with_base(Study(huge, trials=3, limit=8 * GIB), base)
-    monkeypatch.setattr("memfit.systems.trader.study.WIDTHS", ())
-    for trial in study.run().trials:
-        assert trial.state is optuna.trial.TrialState.PRUNED
-        assert "its share" in trial.user_attrs["reason"]
-        assert trial.user_attrs["peak_bytes"] < 2 * share
-    assert study.peak < 8 * GIB
-
-
-@pytest.mark.slow
-def test_a_trial_whose_episodes_never_end_is_ended_and_says_so(base: estimate.Base) -> None:
-    never = replace(SMALL, never_done=True, max_episode=50, envs=2)
-    (trial,) = with_base(Study(never, trials=1, limit=4 * GIB), base).run().trials
-    assert trial.state is optuna.trial.TrialState.COMPLETE
-    assert "did not say done within 50 steps" in trial.user_attrs["rollout"]
-
-
-def test_a_trial_that_fails_is_told_and_the_study_goes_on(
-    base: estimate.Base,
-) -> None:
-    study = with_base(Study(replace(SMALL, device="nowhere"), trials=2, limit=4 * GIB), base)
-    for trial in study.run().trials:
+def test_a_trial_that_fails_is_told_and_the_study_goes_on(tmp_path: Path) -> None:
+    study = study_of(replace(SMALL, device="nowhere"), tmp_path, 4 * GIB)
+    for trial in study.run(2).trials:
         assert trial.state is optuna.trial.TrialState.FAIL
         assert "there is no device 'nowhere'" in trial.user_attrs["reason"]
-
-
-def test_time_that_is_up_ends_all_trials(base: estimate.Base) -> None:
-    before = set(tree(os.getpid()))
-    long = replace(SMALL, iterations=100_000)
-    study = with_base(Study(long, trials=2, limit=4 * GIB, max_seconds=4), base)
-    trials = study.run().trials
-    assert {trial.state.name for trial in trials} == {"PRUNED"}
-    assert all("time was up" in trial.user_attrs["reason"] for trial in trials)
-    assert set(tree(os.getpid())) <= before
-
-
-def test_a_limit_below_the_smallest_trial_is_refused() -> None:
-    before = set(tree(os.getpid()))
-    with pytest.raises(UsageError, match="less than the smallest trial takes"):
-        Study(SMALL, trials=2, limit=held([os.getpid()]).total + 80 * MIB).run()
-    assert set(tree(os.getpid())) <= before
 
 
 @pytest.mark.slow
@@ -163,8 +107,7 @@ def test_a_study_prints_its_table_and_leaves_no_file(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "trial 0 begins" in done.stderr
     assert "best: trial" in done.stdout
-    peak, limit = re.search(r"peak (\S+ \S+) of the limit of (\S+ \S+),", done.stdout).groups()  # type: ignore[union-attr]
-    assert parse_bytes(peak) < parse_bytes(limit) == 2 * GIB
+    assert re.search(r"limit 2.00 GiB, at most [12] trials? side by side", done.stdout)
     assert not list(tmp_path.iterdir())
 
 
@@ -236,7 +179,9 @@ def test_no_process_outlives_the_program(
         for line in child.stdout:
             if "begins" in line or "iteration" in line:
                 break
-        below = tree(child.pid)[1:]
+        until = time.monotonic() + 30
+        while not (below := tree(child.pid)[1:]) and time.monotonic() < until:
+            time.sleep(0.02)  # a trial that begins has no process yet
         child.send_signal(end)
         said = child.communicate(timeout=60)[0]
     finally:

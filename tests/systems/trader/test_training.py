@@ -1,17 +1,15 @@
-"""Both trainings run and learn, what does not end is ended, and estimates are of real sizes."""
+"""Both trainings run and learn, what does not end is ended."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from memfit.systems.trader import estimate
 from memfit.systems.trader.described import Described, Explorer
 from memfit.systems.trader.fitted import Fitted, mean_return
 from memfit.systems.trader.market import market_of, synthetic
@@ -161,41 +159,3 @@ def test_a_described_training_changes_all_its_networks_and_targets() -> None:
 
 def test_doing_nothing_earns_nothing() -> None:
     assert mean_return(MARKET, lambda p: np.zeros((p.count, ACTIONS))) == 0.0
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_the_estimate_counts_what_is_there(workers: int) -> None:
-    with fitted(workers=workers, width=32, steps=512) as training:
-        list(training.train())
-        rows = estimate.arrays(training.settings)
-        learner, buffers = training.learner, training.buffers
-        every = [*learner.actor.parameters(), *learner.critic.parameters()]
-        assert rows["parameters"] == sum(p.nbytes for p in every)
-        assert rows["gradients"] == sum(p.grad.nbytes for p in every if p.grad is not None)
-        state = [
-            value.nbytes
-            for optimizer in (learner.actor_optimizer, learner.critic_optimizer)
-            for slots in optimizer.state.values()
-            for value in slots.values()
-            if value.dim()
-        ]
-        assert rows["optimizer"] == sum(state)
-        names = ("states", "actions", "log_probs", "rewards", "ends")
-        assert rows["rollout"] == sum(buffers[name].nbytes for name in names)
-
-
-def test_a_larger_trial_has_a_larger_share() -> None:
-    from dataclasses import replace
-
-    base = estimate.Base(private=100 << 20, files=50 << 20, worker=4 << 20)
-    small = estimate.share_bytes(SMALL, base)
-    changes: tuple[dict[str, Any], ...]
-    changes = ({"width": 512}, {"batch": 200, "width": 64}, {"threads": 8}, {"workers": 3})
-    for change in changes:
-        assert estimate.share_bytes(replace(SMALL, **change), base) > small
-
-
-def test_a_base_is_what_its_own_trial_does_not_explain() -> None:
-    base = estimate.Base(private=100 << 20, files=50 << 20, worker=4 << 20)
-    held = estimate.private_bytes(SMALL, base)
-    assert estimate.base_of(held, base.files, base.worker, SMALL) == base

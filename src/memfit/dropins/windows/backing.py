@@ -25,6 +25,7 @@ class Backing:
 
     def __init__(self) -> None:
         self.nbytes = 0
+        self.address = 0  # of the first byte, until the next `grow`
         self._map: mmap.mmap | None = None
         self._closed = False
 
@@ -35,6 +36,7 @@ class Backing:
             return
         self._provide(nbytes)
         self.nbytes = nbytes
+        self.address = self.array((nbytes,), np.dtype(np.uint8)).ctypes.data
 
     def _provide(self, nbytes: int) -> None:
         # Growing a map moves page tables, not bytes, and touches nothing.
@@ -61,7 +63,7 @@ class Backing:
     def close(self) -> None:
         """Give everything back. Using it afterwards is an error."""
         self._closed = True
-        self.nbytes = 0
+        self.nbytes = self.address = 0
         if self._map is not None:
             self._map.close()
             self._map = None

@@ -13,7 +13,7 @@ from memfit.dropins.windows.saving import Reader, SavedExtent, check_once
 from memfit.errors import MissingExtra, UsageError
 
 # Large enough to find a frame in the one before it, small enough to open many in a millisecond.
-BLOCK_BYTES = 1 << 16
+BLOCK_BYTES = 1 << 15
 # What was opened for the next observations is wanted again for the observations.
 CACHE_BYTES = 1 << 22
 
@@ -167,6 +167,11 @@ class CompressedStrip:
     def close(self) -> None:
         self.clear()
         self._closed = True
+
+    @property
+    def rows(self) -> int:
+        """One more than the largest number of a row."""
+        return self._taken * self.extent
 
     @property
     def nbytes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from memfit.dropins.windows.saving import Reader, SavedExtent, check_once
 
 # Rows are gathered through a small piece of memory that stays in the processor's cache.
 SLAB = 1 << 18
+_compare = ctypes.CDLL(None).memcmp
+_compare.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 # Rows of so many bytes are copied one by one, straight to their place.
 LARGE_ROW = 512
 
@@ -59,6 +62,13 @@ class RawStrip:
         """Write rows (env, row, outer, inner) from these numbers on."""
         self._rows(rows.shape[1])[at] = rows
 
+    def put(self, ends: Sequence[int], blocks: Array, first: int) -> None:
+        """Write each env's rows from `first` on; blocks are (env, 1, row, inner)."""
+        rows = self.backing.array((self.rows, self.part.inner), self.unit)
+        new = blocks.shape[2] - first
+        for end, block in zip(ends, blocks, strict=True):
+            rows[end : end + new] = block[0, first:]
+
     def read(self, at: Array, count: int) -> Array:
         """Rows (env, row, outer, inner) from these numbers on.
 
@@ -69,6 +79,20 @@ class RawStrip:
         if apart > 0 and (np.diff(at) == apart).all():
             return rows[at[0] : at[-1] + 1 : apart]
         return rows[at]
+
+    def holds(self, ends: Sequence[int], rows: int, given: int, apart: int) -> bool:
+        """Whether the rows before each of `ends` are those at the address `given`.
+
+        The next env's lie `apart` bytes further. For windows whose rows are one run of bytes:
+        compared where they are, without a copy or a view of them.
+        """
+        if not self.backing.address or not rows <= min(ends) <= max(ends) <= self.rows:
+            return False
+        size, first = rows * self._row_bytes, self.backing.address - rows * self._row_bytes
+        for i, end in enumerate(ends):
+            if _compare(first + end * self._row_bytes, given + i * apart, size):
+                return False
+        return True
 
     def fill(self, at: Array, out: Array) -> None:
         """Windows (sample, outer, row, inner) from these numbers on."""

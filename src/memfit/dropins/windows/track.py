@@ -14,7 +14,7 @@ from memfit.dropins.windows.backing import Backing, DiskBacking
 from memfit.dropins.windows.compressed import CompressedStrip
 from memfit.dropins.windows.lane import Lane, Strip
 from memfit.dropins.windows.layout import Array, Window, bits, completed, detect
-from memfit.dropins.windows.pool import BufferPool
+from memfit.dropins.windows.pool import ALIGNMENT, BufferPool
 from memfit.dropins.windows.strip import RawStrip
 from memfit.errors import UsageError
 
@@ -151,7 +151,7 @@ class Track:
             )
             if part.moves:
                 self._judge(column, pos, lane, complete)
-            if self.starts.dtype == np.int32 and starts.max() > LARGEST_INT32:
+            if lane.strip.rows > LARGEST_INT32 and self.starts.dtype == np.int32:
                 self.starts = self.starts.astype(np.int64)
             self.starts[column, i, pos] = starts
             if ring and column == 1 and self.starts[0, i, self._next, 0] >= 0:
@@ -194,6 +194,14 @@ class Track:
                 lane.strip.fill(at[~never], kept)
                 into[~never] = kept
         return out
+
+    def read_pair(self, pos: Array, envs: Array) -> tuple[Array, Array]:
+        """Observations and next observations of these steps, gathered at once."""
+        starts = self.starts[:, :, pos, envs]
+        if len(pos) * self.size * self.dtype.itemsize % ALIGNMENT:
+            return self.read(starts[0]), self.read(starts[1])
+        observations, following = self.read(starts.swapaxes(0, 1))
+        return observations, following
 
     @property
     def nbytes(self) -> int:
@@ -315,11 +323,13 @@ class Track:
 
     def _judge(self, column: int, pos: int, lane: Lane, complete: Array) -> None:
         """Count observations that the last ones do not explain; refuse them if declared so."""
+        if not complete.any():
+            return
         known = self.ended if column else self.fresh
         if known is not None:
             complete = complete & ~known
-        if not complete.any():
-            return
+            if not complete.any():
+                return
         count = int(complete.sum())
         self._surprises += count
         self.complete += count

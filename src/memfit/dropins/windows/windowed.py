@@ -9,6 +9,8 @@ import numpy as np
 from memfit.dropins.windows.layout import Array, Window
 from memfit.dropins.windows.track import Track
 
+_ALL = slice(None)
+
 
 class WindowArray:
     """Reads and writes like a numpy array of (step, env, *observation); stores samples once.
@@ -109,6 +111,8 @@ class WindowArray:
     def _split(self, key: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The part of an index that selects observations, and the part within them."""
         keys = key if isinstance(key, tuple) else (key,)
+        if len(keys) == 3 and type(keys[2]) is slice and keys[2] == _ALL and not self.flat:
+            keys = keys[:2]  # as the library asks for a minibatch
         if any(k is None or k is Ellipsis for k in keys):
             raise IndexError("use numpy.asarray(array) first for an index with None or ...")
         axes = 1 if self.flat else 2

@@ -63,6 +63,11 @@ class LightVecEnv(LightWorkers, VecEnv):
     def closed(self) -> bool:
         return self._pool.stopped
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a step is going on, as SubprocVecEnv says it."""
+        return self._slot is not None
+
     def step_async(self, actions: NDArray[Any]) -> None:
         """Let all envs take a step."""
         self._ready()

@@ -66,6 +66,8 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--output", type=Path, default=Path(), metavar="DIR", help="folder of the reports")
     if profiling(parser.parse_args(argv)):
         parser.set_defaults(n_envs=1, profile_frames=1000)
+    if parser.parse_args(argv).as_described:
+        parser.set_defaults(storage="library")
     return parser.parse_args(argv)
 
 

@@ -96,6 +96,11 @@ class TrainingSettings:
     batch_size: int = option(64, "samples of a minibatch", least=1)
     epochs: int = option(4, "passes over each rollout", least=1)
     learning_rate: float = option(5e-4, "of Adam", above=0, below=1)
+    storage: str = option(
+        "windows",
+        "the rollout as memfit.dropins.WindowRolloutBuffer, or as the library's own",
+        known=("windows", "library"),
+    )
     seed: int = option(0, "of everything that is drawn at random", least=0, below=2**32)
     device: str = "cpu"
     start_method: str | None = option(

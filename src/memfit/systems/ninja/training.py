@@ -14,6 +14,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
+from memfit.dropins import WindowRolloutBuffer
 from memfit.systems.ninja.env import NinjaEnv
 from memfit.systems.ninja.settings import TrainingSettings
 
@@ -64,10 +65,12 @@ def build(settings: TrainingSettings, env: VecEnv) -> PPO:
         from memfit.systems.ninja.extractor import GraphFeatures
 
         levels = settings.env.levels if settings.env.graphs == "number" else ()
-        kwargs = {
+        kwargs["policy_kwargs"] = {
             "features_extractor_class": GraphFeatures,
             "features_extractor_kwargs": {"levels": levels},
         }
+    if settings.storage == "windows":  # flattened without a copy of the observations
+        kwargs["rollout_buffer_class"] = WindowRolloutBuffer
     return PPO(
         "MultiInputPolicy",
         env,
@@ -79,7 +82,7 @@ def build(settings: TrainingSettings, env: VecEnv) -> PPO:
         ent_coef=0.01,
         seed=settings.seed,
         device=settings.device,
-        policy_kwargs=kwargs,
+        **kwargs,
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from memfit.errors import UsageError
 from memfit.systems.options import parse, parser_of, settings_from
@@ -84,21 +85,21 @@ def tune(settings: Settings, options: argparse.Namespace, limit: int) -> int:
         if not options.quiet:
             say(text, aside=True)
 
-    study = Study(
-        settings,
-        trials=options.trials,
-        limit=limit,
-        side_by_side=options.side_by_side,
-        max_seconds=options.max_seconds,
-        say=progress,
-    )
-    try:
-        study.run()
-    except KeyboardInterrupt:
-        say("stopped: all trials have been ended")
-        return 130
-    for line in lines(study):
-        say(line)
+    with TemporaryDirectory(prefix="memfit-trader-") as folder:
+        study = Study(
+            settings,
+            limit=limit,
+            folder=Path(folder),
+            side_by_side=options.side_by_side,
+            say=progress,
+        )
+        try:
+            study.run(options.trials, options.max_seconds)
+        except KeyboardInterrupt:
+            say("stopped: all trials have been ended")
+            return 130
+        for line in lines(study):
+            say(line)
     return 0
 
 
@@ -107,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     limit = check(options)
     settings = settings_of(options)
     if settings.prices:  # refused before a process is started for it
-        from memfit.systems.trader.trial import market_for
+        from memfit.systems.trader.market import market_for
 
         market_for(settings)
     if options.trials > 1 and not options.as_described:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from memfit.errors import UsageError
-from memfit.systems.trader.settings import ACTIONS, EPISODE, FEATURES
+from memfit.systems.trader.settings import ACTIONS, EPISODE, FEATURES, Settings
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -34,6 +35,15 @@ class Market:
     @property
     def rows(self) -> int:
         return len(self.prices)
+
+
+def market_for(settings: Settings) -> Market:
+    """The market that the settings ask for: a user's file, or the synthetic one."""
+    if settings.prices:
+        from memfit.systems.trader.price_file import read_prices
+
+        return market_of(read_prices(Path(settings.prices)), settings.lookback)
+    return market_of(synthetic(settings.rows, settings.seed), settings.lookback)
 
 
 def synthetic(rows: int, seed: int) -> Array:

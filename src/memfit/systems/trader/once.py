@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import time
 from dataclasses import replace
 from typing import Any
@@ -15,11 +16,10 @@ from typing import Any
 from memfit.dropins.settings import give_back_large_blocks
 from memfit.errors import OverLimit
 from memfit.systems.program import Progress, device_of, say
-from memfit.systems.trader import estimate
+from memfit.systems.trader.market import market_for
 from memfit.systems.trader.rollout import Collector
 from memfit.systems.trader.settings import Settings
-from memfit.systems.trader.trial import allow, market_for, out_of_memory
-from memfit.tracking.guard import Guard
+from memfit.tracking.guard import Guard, refuse_beyond
 from memfit.tracking.side_by_side import held, tree
 from memfit.units import format_bytes
 
@@ -27,6 +27,7 @@ from memfit.units import format_bytes
 WORKER = 16 << 20
 # What torch loads when the first optimizer is made.
 OPTIMIZER = 80 << 20
+RESERVED = 64 << 20  # that libraries reserve beside stacks, and do not touch: measured, rounded up
 
 
 class TimeUp(Exception):
@@ -90,24 +91,42 @@ def _fitted(settings: Settings, options: argparse.Namespace, limit: int) -> int:
 
         settings = replace(settings, device=device_of(settings.device))
         here = held(tree(os.getpid()))
-        own = int(sum(estimate.arrays(settings).values()) * (1 + estimate.MARGIN))
-        needed = here.total + own + OPTIMIZER + settings.workers * WORKER
+        needed = here.total + collector.buffers.bytes + OPTIMIZER + settings.workers * WORKER
         if needed > limit:
             say(
-                f"does not fit: this training would need {format_bytes(needed)}, and the limit is "
-                f"{format_bytes(limit)}: give a smaller --width, --batch, --steps or --workers"
+                f"does not fit: this training would need {format_bytes(needed)} or more, and the "
+                f"limit is {format_bytes(limit)}: give a smaller --steps or --workers"
             )
             return 3
-        allow(limit - here.files - collector.buffers.bytes, settings.threads)
+        _allow(limit - here.files - collector.buffers.bytes, settings.threads)
         training = Fitted(settings, market, collector, Progress(quiet=options.quiet))
         return _run(training, Watch(limit, options.max_seconds), settings)[0]
     except (MemoryError, RuntimeError, OSError) as error:
-        if not out_of_memory(error):
+        if not _out_of_memory(error):
             raise
         say(f"does not fit: memory was refused beyond the limit of {format_bytes(limit)}")
         return 3
     finally:
         collector.close()
+
+
+def _allow(share: int, threads: int) -> None:
+    """Have the kernel refuse this process what is beyond its share, before it is touched.
+
+    The kernel counts writable memory as it is reserved: the stacks of torch's threads, of which
+    there are two pools, and more that libraries reserve and hardly use are allowed on top.
+    """
+    stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    if stack == resource.RLIM_INFINITY or stack > 8 << 20:
+        stack = 8 << 20
+    here = held(tree(os.getpid())).private
+    refuse_beyond(max(0, share - here) + 2 * threads * stack + RESERVED)
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory was refused."""
+    texts = ("allocate memory", "not enough memory")
+    return isinstance(error, MemoryError) or any(text in str(error) for text in texts)
 
 
 def _described(
