@@ -8,7 +8,9 @@ from typing import Any
 
 from benchmarks.leaks.base import Base
 
-TUNING, REPORT = "families_tuning", ("families_report", "families_odd")
+TUNING = ("families_tuning", "families_moved")
+REPORT = ("families_report", "families_odd", "families_mapped", "families_late")
+LAST = REPORT[-1]
 TARGET = "benchmarks.leaks.cases:make"
 
 
@@ -63,7 +65,7 @@ def cases(seeds: range, *modules: str) -> list[Case]:
 
 def make(family: str, seed: int) -> Any:
     """The environment of a case."""
-    for module in (TUNING, *REPORT):
+    for module in (*TUNING, *REPORT):
         try:
             found = families(module)
         except ModuleNotFoundError:

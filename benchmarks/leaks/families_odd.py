@@ -10,12 +10,12 @@ import logging.handlers
 import math
 import weakref
 from collections import deque
-from multiprocessing.shared_memory import SharedMemory
 from typing import Any
 
 import numpy as np
 
 from benchmarks.leaks.base import Base
+from benchmarks.leaks.families_tuning import segment
 
 LIBC = ctypes.CDLL(None)
 for _name in ("malloc", "aligned_alloc", "strdup"):
@@ -43,14 +43,6 @@ class Listener:
 
     def __init__(self, size: int) -> None:
         self.data = bytes(size)
-
-
-def segment(size: int) -> SharedMemory:
-    """A shared segment that is written, and has no name any more."""
-    made = SharedMemory(create=True, size=size)
-    made.buf[:size] = bytes(size)
-    made.unlink()
-    return made
 
 
 # -- leaking ---------------------------------------------------------------------------------------
@@ -151,18 +143,6 @@ class MemoryViews(Base):
         self.kept.append(memoryview(bytearray(self.a))[:8])
 
 
-class SharedSegments(Base):
-    """Shared memory that is never closed."""
-
-    LEAKS = True
-
-    def prepare(self) -> None:
-        self.keep([])
-
-    def on_reset(self) -> None:
-        self.kept.append(segment(max(4096, self.a)))
-
-
 class PendingTasks(Base):
     """Tasks of asyncio that wait for what never comes."""
 
@@ -183,31 +163,6 @@ class PendingTasks(Base):
 
     def on_reset(self) -> None:
         self.loop.run_until_complete(self.begin())
-
-
-class NamedLoggers(Base):
-    """A logger by each episode's own name: `logging` never forgets one."""
-
-    LEAKS = True
-    HOLDER = "logging."
-
-    def on_reset(self) -> None:
-        logger = logging.getLogger(f"episode-{self.episode}")
-        logger.first = bytearray(self.a)  # type: ignore[attr-defined]
-
-
-class Columns(Base):
-    """A table by hand: a list for each column, a row for each step."""
-
-    LEAKS = True
-
-    def prepare(self) -> None:
-        names = max(2, self.a // (32 * self.length))
-        self.keep({f"column {number}": [] for number in range(names)})
-
-    def on_step(self) -> None:
-        for number, column in enumerate(self.kept.values()):
-            column.append(self.t + 0.25 * number)
 
 
 class CallbacksLater(Base):

@@ -11,6 +11,7 @@ import socket
 import threading
 import weakref
 from collections import deque
+from multiprocessing.shared_memory import SharedMemory
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,14 @@ class Thing:
         self.number = number
         self.data = bytes(size)
         self.other: Any = None
+
+
+def segment(size: int) -> SharedMemory:
+    """A shared segment that is written, and has no name any more."""
+    made = SharedMemory(create=True, size=size)
+    made.buf[:size] = bytes(size)
+    made.unlink()
+    return made
 
 
 # -- leaking ---------------------------------------------------------------------------------------
@@ -129,6 +138,18 @@ class Sockets(Base):
 
     def on_reset(self) -> None:
         self.kept.append(socket.socketpair())
+
+
+class SharedSegments(Base):
+    """Shared memory that is never closed."""
+
+    LEAKS = True
+
+    def prepare(self) -> None:
+        self.keep([])
+
+    def on_reset(self) -> None:
+        self.kept.append(segment(max(4096, self.a)))
 
 
 class TorchGraphs(Base):

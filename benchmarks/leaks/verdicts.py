@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -44,11 +45,17 @@ def verdict_of(case: Case) -> dict[str, Any]:
     }
 
 
-def truth_of(case: Case, seconds: float = 4.0) -> dict[str, Any]:
-    """What the kernel counts for a frame and an episode in a run of its own, without memfit."""
+def truth_of(case: Case, seconds: float = 12.0, *, imports: int = 0) -> dict[str, Any]:
+    """What the kernel counts for a frame and an episode in a run of its own, without memfit.
+
+    So many `imports` come before, as a program might have them.
+    """
     words = [sys.executable, "-m", "benchmarks.leaks.bare", case.family, str(case.seed)]
-    words.append(str(seconds))
-    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
+    words += [str(seconds), str(imports)]
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}  # threads of torch only wait for each other
+    done = subprocess.run(
+        words, check=False, capture_output=True, text=True, timeout=180, env=alone
+    )
     if done.returncode:
         return {"failed": done.stderr[-500:]}
     found: dict[str, Any] = json.loads(done.stdout)

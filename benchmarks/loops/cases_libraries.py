@@ -126,4 +126,13 @@ LIBRARIES = (
         settings="num_envs=2048 num_steps=128 sensors=512",
         needs="jax",
     ),
+    loop(
+        "rllib-ppo",
+        "rllib_ppo",
+        "",
+        "rllib ppo env-runners ray argparse",
+        cycles=4,
+        settings="antennas=2500 train_batch_size=2000 minibatch_size=250",
+        needs="torch ray",
+    ),
 )

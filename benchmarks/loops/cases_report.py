@@ -210,4 +210,22 @@ REPORTED: tuple[Loop, ...] = (
         settings="N_ENVS=512 UNROLL=48 OBS_DIM=600",
         needs="jax",
     ),
+    _loop(
+        "rllib-dqn-tune",
+        "rllib_dqn_tune",
+        "",
+        "rllib dqn tune env-runners ray constants replay",
+        cycles=6,
+        settings="SENSORS=600",
+        needs="torch ray",
+    ),
+    _loop(
+        "torchrun-lstm",
+        "torch.distributed.run",
+        "--nproc-per-node=3 --standalone -m ddp_lstm --horizon 96",
+        "ppo recurrent own-env torchrun processes dataclass-argparse",
+        cycles=12,
+        settings="horizon=96",
+        form=Form.MODULE,
+    ),
 )

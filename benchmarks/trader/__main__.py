@@ -120,8 +120,8 @@ def others() -> dict[str, float]:
     import numpy as np
 
     from memfit.systems.trader.fitted import mean_return
+    from memfit.systems.trader.market import market_for
     from memfit.systems.trader.settings import ACTIONS, Settings
-    from memfit.systems.trader.trial import market_for
 
     market, draw = market_for(Settings()), np.random.default_rng(2)
     return {
