@@ -4,11 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# RLlib wants a Gymnasium of its own.
+RLLIB := .rivals/rllib
 # Extra options for pytest, as in: make test PYTEST_ARGS="-x --durations=20"
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types test test-parallel test-alone test-slow test-harm test-pythons demo bench-accuracy bench-device bench-explain bench-forecast bench-live bench-loops bench-profile bench-record bench-scale bench-speed \
+.PHONY: help install install-browser docs lint types test test-parallel test-alone test-slow test-harm test-pythons demo documents bench-accuracy bench-cluster bench-device bench-explain bench-forecast bench-live bench-loops bench-optimize bench-profile bench-record bench-scale bench-speed \
 	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
@@ -22,6 +24,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt torch==2.13.0
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
 	touch $@
+
+install-browser:  ## Chromium of Debian, for tests of pages; without it they are skipped
+	command -v chromium >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-dejavu-core; }
 
 lint: install  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -87,15 +92,29 @@ test-python-%: $(VENV)-%/.installed
 .PRECIOUS: $(VENV)-%/.installed
 $(VENV)-%/.installed: pyproject.toml
 	test -x $(@D)/bin/python || $(call found,$*) -m venv $(@D)
-	$(@D)/bin/python -m pip install --disable-pip-version-check -e '.[dev,compression,watch]'
+	$(@D)/bin/python -m pip install --disable-pip-version-check -e '.[dev,compression,watch,serve]'
 	touch $@
+
+docs: install  ## build the site into build/site, with warnings as errors
+	rm -rf build/site
+	$(BIN)/python -m docs.builder build/site
 
 demo: install  ## plan a real training, run it a little, show predicted beside measured
 	$(BIN)/memfit demo
 
+SYSTEMS := drone fighter ninja trader
+
+documents: install  ## measure the reference systems and write docs/systems/measured (long)
+	for system in $(SYSTEMS); do $(BIN)/memfit demo $$system -o docs/systems/measured || exit 1; done
+
 bench-accuracy: install  ## predicted against measured peaks over many configurations (long)
 	for stage in truth plan probe baselines table; do \
 		$(BIN)/python -m benchmarks.accuracy $$stage || exit 1; \
+	done
+
+bench-cluster: install  ## a study within a limit, beside the same with a worst-case share for all (long)
+	for stage in asks fit worst alone table; do \
+		$(BIN)/python -m benchmarks.cluster $$stage || exit 1; \
 	done
 
 bench-device: install  ## memory on cards of others, published and recorded, beside what is predicted (long)
@@ -117,8 +136,19 @@ bench-live: bench-forecast  ## what is told of live runs: forecasts, verdicts, h
 
 bench-loops: install  ## plans of any training loop against measured runs, libraries included (long)
 	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -r benchmarks/loops/libraries.txt
-	for stage in truth twice plan whatif table; do \
+	for stage in truth twice plan whatif; do \
 		$(BIN)/python -m benchmarks.loops $$stage || exit 1; \
+	done
+	test -x $(RLLIB)/bin/python || $(PYTHON) -m venv $(RLLIB)
+	$(RLLIB)/bin/python -m pip install --disable-pip-version-check -q -r benchmarks/loops/rllib.txt -e .
+	for stage in truth plan; do \
+		$(RLLIB)/bin/python -m benchmarks.loops $$stage --only rllib || exit 1; \
+	done
+	$(BIN)/python -m benchmarks.loops table
+
+bench-optimize: install  ## fixes of memfit optimize: predicted against measured savings (long)
+	for stage in run table; do \
+		$(BIN)/python -m benchmarks.optimize $$stage || exit 1; \
 	done
 
 bench-record: install  ## recording: its cost, kills at random moments, the guard, a sweep (long)
@@ -146,7 +176,8 @@ FILMS := moviepy==2.2.1 imageio imageio-ffmpeg proglog python-dotenv decorator t
 bench-profile: install  ## verdicts on environments that leak and that do not, beside other tests (long)
 	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --target .rivals/moviepy $(FILMS)
 	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --target .rivals/gymnasium-1.2.0 gymnasium==1.2.0 $(FILMS)
-	for stage in verdicts truths rivals real overhead table; do \
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --target .rivals/box2d box2d==2.3.10
+	for stage in verdicts truths spread rivals real overhead table; do \
 		$(BIN)/python -m benchmarks.leaks $$stage || exit 1; \
 	done
 
