@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -56,6 +57,8 @@ def _pytest(folder: Path, *options: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", *loaded, *options],
         cwd=folder,
+        # With CI, pytest repeats whole messages in its summary.
+        env={name: value for name, value in os.environ.items() if name != "CI"},
         capture_output=True,
         text=True,
         timeout=100,

@@ -168,3 +168,14 @@ def test_what_is_no_python_cannot_be_walked(tmp_path: Path) -> None:
         time.sleep(0.5)
         with pytest.raises(NotWalkable, match="interpreter"):
             walk_outside(process.pid, seconds=5, roles={})
+
+
+WAITS = "import sys\nprint('ready', flush=True)\nsys.stdin.read()\n"
+
+
+def test_words_that_are_no_addresses_read_as_zeros(tmp_path: Path) -> None:
+    with running(WAITS, tmp_path) as process, ProcessMemory(process.pid) as memory:
+        maps = mappings(process.pid)
+        python = Interpreter(process.pid, maps, MemoryCopy(maps, memory, 2**26))
+        for address in (-8, 0, 2**63, 2**64 - 8, 2**64 + 8):
+            assert python._now(address, 2) == [0, 0]

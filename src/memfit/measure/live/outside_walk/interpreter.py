@@ -19,6 +19,9 @@ from memfit.measure.live.outside_walk import layouts as at
 from memfit.measure.live.outside_walk.layouts import LAYOUTS, Layout
 from memfit.measure.live.outside_walk.memory_copy import MemoryCopy
 
+# User programs have no address above this; a sum of a word that was misread may be larger still.
+_ADDRESSES = 1 << 63
+
 # The built-in types that the walk must know, by the symbol of each.
 TYPES = {
     "PyType_Type": "type",
@@ -299,6 +302,8 @@ class Interpreter:
 
     def _now(self, address: int, count: int) -> list[int]:
         """Some words as they are by now, past the copy; zeros where they cannot be read."""
+        if not 0 <= address < _ADDRESSES:
+            return [0] * count
         place = np.array([address], dtype=np.uint64)
         if not self.copy.readable(place, 8 * count)[0]:
             return [0] * count
