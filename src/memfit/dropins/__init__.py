@@ -10,6 +10,8 @@ _WHERE = {
     "LightVecEnv": "workers.vecenv",
     "LightVectorEnv": "workers.vectorenv",
     "shared": "sharing.data",
+    "build_once": "sharing.once",
+    "times_shared": "sharing.once",
     "Window": "windows.layout",
     "stack": "windows.layout",
     "WindowArray": "windows.windowed",
