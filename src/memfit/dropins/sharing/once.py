@@ -97,8 +97,8 @@ def _put_class(name: str, kind: Any) -> None:
     if kind.__new__ is not object.__new__ or type(kind) is not type:
         _made.pop(name)
         raise UsageError(f"build_once({name!r}): this class makes its objects in its own way")
-    kind.__new__ = staticmethod(new)
-    kind.__init__ = functools.wraps(build)(init)
+    type.__setattr__(kind, "__new__", staticmethod(new))
+    type.__setattr__(kind, "__init__", functools.wraps(build)(init))
 
 
 def _kept_or_made(kept: dict[bytes, Any], make: Callable[..., Any], args: Any, options: Any) -> Any:

@@ -51,7 +51,8 @@ def built_alike(make: Callable[[], Any]) -> BuiltAlike:
     if sys.getprofile() is not None:
         return BuiltAlike()
     try:
-        envs, watched = [], []
+        envs: list[Any] = []
+        watched: list[list[_Call]] = []
         for _ in range(2):
             packages = _packages(envs[0]) if envs else _packages(_env_of(make()))
             watch = _Watch(packages=packages)
@@ -131,7 +132,7 @@ def _name(frame: FrameType, module: str) -> str:
         found = getattr(frame.f_globals.get(code.co_name), "__code__", None)
         return f"{module}:{code.co_name}" if found is code else ""
     own = next(iter(frame.f_locals.values()), None)
-    kind = type(own)
+    kind: Any = type(own)
     init = kind.__dict__.get("__init__")
     known = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
     plain = kind.__new__ is object.__new__ and not hasattr(kind, "step")  # an env is one's own
