@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memfit.dropins import build_once, times_shared
+from memfit.dropins import build_once
+from memfit.dropins.sharing.once import things_built
 from memfit.errors import UsageError
 
 GAME = """
@@ -50,7 +51,7 @@ def test_a_function_gives_the_same_array_for_the_same_arguments(game: Any) -> No
     build_once("game_of_tests:picture")
     assert game.picture(3) is game.picture(3) is game.other.drawn(3)
     assert (game.picture(4) == 4).all()
-    assert times_shared("game_of_tests:picture") == 2
+    assert things_built("game_of_tests:picture") == 2
 
 
 def test_a_class_stays_the_same_class(game: Any) -> None:

@@ -5,9 +5,9 @@ import random
 import gymnasium as gym
 import numpy as np
 import torch
-import torch.nn.functional as F
 from stable_baselines3.common.buffers import ReplayBuffer
 from torch import nn, optim
+from torch.nn import functional
 from worlds import Readings
 
 seed, total_timesteps, buffer_size = 1, 50_000, 20_000
@@ -53,7 +53,7 @@ for global_step in range(total_timesteps):
             best, _ = target(data.next_observations).max(dim=1)
             td_target = data.rewards.flatten() + gamma * best * (1 - data.dones.flatten())
         old = q_network(data.observations).gather(1, data.actions).squeeze()
-        loss = F.mse_loss(td_target, old)
+        loss = functional.mse_loss(td_target, old)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

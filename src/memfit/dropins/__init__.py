@@ -11,7 +11,6 @@ _WHERE = {
     "LightVectorEnv": "workers.vectorenv",
     "shared": "sharing.data",
     "build_once": "sharing.once",
-    "times_shared": "sharing.once",
     "Window": "windows.layout",
     "stack": "windows.layout",
     "WindowArray": "windows.windowed",

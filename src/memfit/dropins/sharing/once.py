@@ -39,7 +39,7 @@ def build_once(*names: str) -> None:
                 _put(name)
 
 
-def times_shared(name: str) -> int:
+def things_built(name: str) -> int:
     """How many different things a function or class has built, 0 where it was never asked."""
     return len(_made.get(name, ()))
 

@@ -83,7 +83,9 @@ class ChangedParts:
 
 def lacking(model: Any, changes: Changes) -> list[str]:
     """Which of these changes a model does not have."""
-    never = [name for name in changes.once if not _dropin("times_shared")(name)]
+    from memfit.dropins.sharing.once import things_built
+
+    never = [name for name in changes.once if not things_built(name)]
     return [
         *_lacking_parts(model, changes.parts),
         *_lacking_options(model, changes.options),
