@@ -26,8 +26,8 @@ _FRESH = (
     "to them. The report before it is a group of its own, with rows as they were then: two "
     "defects that it showed were mended (in sac_dict_report the buffer for a Dict was put in and "
     "not recognised; in config_report, rounding before VecNormalize was called safe). Of the other "
-    "groups, ppo_levels, ninja and drone were run with the code of the report; the others are of "
-    "the version before, which measured each fix once and knew no MF514.\n"
+    "groups, ppo_levels was run with the code of the report, and ninja too, but for repeated runs; "
+    "the others are of the version before, which measured each fix once and knew no MF514.\n"
 )
 _HEAD = ("# Fixes: predicted against measured\n", _ABOUT, _FRESH)
 _GROUPS = (
@@ -183,12 +183,12 @@ def _by_hand(known: Mapping[str, Found]) -> Iterator[str]:
         "many updates; asked are 90 % for fighter and ninja.\n"
     )
     yield (
-        "Of ninja, build_once takes what each env builds alike: graphs, backgrounds, spaces, poses. "
-        "The version by hand also draws in another way (only what is seen, in grey, in arrays that "
-        "are used again), which is code of the env: no part of memfit's does that. The hand-made "
-        "version of ninja was measured in an earlier session, after as many updates. Drone and "
-        "trader are loops of their own, in whose text nothing is edited, so that settings of malloc "
-        "and threads are all that is tried.\n"
+        "Of ninja, build_once takes what each env builds alike: graphs, backgrounds, spaces, "
+        "poses. The version by hand also draws in another way (only what is seen, in grey, in "
+        "arrays that are used again), which is code of the env: no part of memfit's does that. It "
+        "was measured in an earlier session, after as many updates. Drone and trader are loops of "
+        "their own, in whose text nothing is edited: settings of malloc and threads are all that "
+        "is tried.\n"
     )
     yield _row("system", "as described", "together", "by hand", "of what was saved by hand")
     yield "|---|--:|--:|--:|--:|"
