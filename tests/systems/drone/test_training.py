@@ -38,7 +38,7 @@ def test_the_first_fix_trains_the_same() -> None:
     told = []
     for first_fix in (False, True):
         made = Described(
-            Settings(agents=4, history=40, iterations=2, storage="float32", first_fix=first_fix)
+            Settings(agents=2, history=20, iterations=1, storage="float32", first_fix=first_fix)
         )
         losses = [(r.mean_return, r.rl_loss, r.memory_loss) for r in made.train()]
         told.append((losses, made.env.observations))

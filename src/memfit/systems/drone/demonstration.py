@@ -13,7 +13,7 @@ VARIANTS = (
         options="--agents {value} --as-described --iterations 2",
         values=(20, 60),
     ),
-    # What the second of the two assessments is of: its own fix made, which saves 7,200 bytes an agent.
+    # What the second of the two assessments is of: its own fix is made, 7,200 bytes an agent less.
     DemoVariant(
         name="after its first fix",
         spec="drone-first-fix.toml",
