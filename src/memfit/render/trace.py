@@ -18,10 +18,9 @@ from memfit.render.blocks import (
     names,
     numbers,
     section,
-    shortened,
 )
 from memfit.render.result_json import SCHEMA, component_json, picked
-from memfit.units import MIB, format_bytes
+from memfit.units import MIB, format_bytes, shortened
 
 _BARS = 24
 _ROWS = 8
@@ -48,11 +47,11 @@ def live_line(reading: Reading, forecast: Forecast | None) -> str:
 def forecast_text(forecast: Forecast) -> str:
     """How it goes on, in a few words."""
     text = str(forecast.growth)
-    if forecast.growth in (Growth.LEAKING, Growth.FILLING):
+    if forecast.growth.at_one_pace or forecast.growth is Growth.FILLING:
         text += f" by {format_bytes(round(forecast.bytes_per_second))}/s"
     if forecast.slowing:
         text += ", slowing down"
-    if forecast.growth is Growth.LEAKING and forecast.since is not None:
+    if forecast.growth.at_one_pace and forecast.since is not None:
         text += f" since {forecast.since:.0f} s"
     if forecast.members:
         text += f" in {', '.join(shortened(member, _NAME) for member in forecast.members)}"
@@ -62,6 +61,7 @@ def forecast_text(forecast: Forecast) -> str:
     if forecast.reaches_limit_at is not None and forecast.low is not None:
         last = "never" if forecast.high is None else f"{forecast.high:.0f} s"
         text += f", the limit at {forecast.reaches_limit_at:.0f} s ({forecast.low:.0f} s to {last})"
+        text += forecast.condition
         if forecast.step is not None:
             text += f", step {forecast.step:,}"
     return text
