@@ -28,7 +28,7 @@ from memfit.units import MIB
 
 # Seconds for which it must grow at one pace, and growth of the second half of them as a multiple of
 # the first's: caches that saturate grow so too, but not for as long.
-_LASTING, _STILL = 90.0, 0.8
+_LASTING, _STILL = 90.0, 0.9
 _TIMES = 7  # that it must have grown: what is kept a few times over comes in as many steps
 _EVEN = (0.6, 1.7)  # growth of the second half as a multiple of the first's, at one pace
 _FILLED, _FILLED_SHARE = 4 * MIB, 0.005  # of the peak, within a window: it is being filled

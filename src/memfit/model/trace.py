@@ -50,6 +50,7 @@ class EventKind(StrEnum):
     PEAK = "peak"
     WARNING = "warning"
     TERMINATED = "terminated"
+    GROWTH = "growth"
     KILLED = "killed"
     OUT_OF_MEMORY = "out of memory"
     END = "end"

@@ -69,7 +69,7 @@ def forecast_text(forecast: Forecast) -> str:
 
 def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Block]:
     """Peak, its largest rows, how the run ended, and a verdict: a few lines."""
-    bad = [Text(e.text, Tone.BAD) for e in trace.events if e.kind in BAD]
+    bad = [Text(e.text, Tone.BAD) for e in trace.events if e.kind in (*BAD, EventKind.GROWTH)]
     if trace.peak is None:
         text = f"ended with exit code {trace.exit_code} before it could be read"
         unknown = f"it was never read, and {_NO_END}"
@@ -102,8 +102,9 @@ def _verdict(trace: Trace, forecast: Forecast) -> str:
         parts.append("short of memory")
     elif (share := trace.limit_share) is not None:
         parts.append(f"{'within' if share <= 1 else 'over'} its limit ({share:.0%} of it)")
-    if trace.limit_share is not None and trace.limit_share >= 1:  # when it would be is told already
-        forecast = replace(forecast, reaches_limit_at=None)
+    at = forecast.reaches_limit_at
+    if (trace.limit_share or 0) >= 1 or (at is not None and at <= trace.seconds):
+        forecast = replace(forecast, reaches_limit_at=None)  # it is told already, or was not so
     growth = forecast_text(forecast)
     parts.append("no growth can be told yet" if forecast.growth is Growth.UNKNOWN else growth)
     return "; ".join(parts)

@@ -288,16 +288,14 @@ class Recorder:
     def _end(self, code: int, left: Sequence[int]) -> None:
         if self.tools.looks is not None:
             self.tools.looks.end()
+        found = self._safely(lambda: self.tools.verdict(self.readings, None, self._members.members))
+        grows = growth_text(found) if found is not None and found.growth.at_one_pace else ""
         if self._ended_by_us:
-            text = self._ended_by_us
-            limit = None if self.limit is None else self.limit.bytes
-            found = self._safely(
-                lambda: self.tools.verdict(self.readings, limit, self._members.members)
-            )
-            if found is not None and found.growth.at_one_pace:
-                text = f"{text}; {growth_text(found)}"
+            text = f"{self._ended_by_us}; {grows}" if grows else self._ended_by_us
             self._event(EventKind.KILLED, self._with_what_grew(text, ended=True), self.peak)
         else:
+            if grows:
+                self._event(EventKind.GROWTH, self._with_what_grew(grows), self.peak)
             self._look_for_oom_kills(killed=code == 128 + signal.SIGKILL)
             self._tell_of(left)
         if self._sampler.unconfirmed:
