@@ -78,7 +78,7 @@ class HolderLooks:
 
     def look(self, seconds: float, held: Mapping[int, int], step: int | None) -> None:
         """Take what a look has found, or begin one where it is due; never waits."""
-        self._main = self._main or min(held, default=0)
+        self._main = self._main or max(held, key=lambda pid: held[pid], default=0)
         if self._running is not None:
             self._take(seconds)
         elif held and self._due(seconds, sum(held.values())):
