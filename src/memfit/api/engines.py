@@ -45,7 +45,8 @@ def points_on(
 ) -> Iterator[Point]:
     """A point for each value, as they are done; none above the smallest that does not fit."""
     failed = [value for value, point in known.items() if point.outcome is not Outcome.DONE]
-    wanted = [value for value in values if value not in known and value < min(failed, default=2**63)]
+    end = min(failed, default=max(values) + 1)
+    wanted = [value for value in values if value not in known and value < end]
     waiting = {nodes.start(_point, runner, value, nodes.memory, timeout): value for value in wanted}
     try:
         while waiting:

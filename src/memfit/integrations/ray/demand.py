@@ -69,7 +69,7 @@ def resources(
     Options are those of `memfit.plan`; a run with worker processes demands a CPU for each, unless
     `cpus` says otherwise.
     """
-    if cpus is not None and (isinstance(cpus, bool) or not isinstance(cpus, int) or cpus < 0):
+    if cpus is not None and (type(cpus) is not int or cpus < 0):
         raise UsageError(f"cpus={cpus!r}: give a whole number")
     worker = worker_bytes()
     if not worker:
@@ -78,7 +78,7 @@ def resources(
         target,
         args=args,
         module=module,
-        knobs=knobs or None,
+        knobs=knobs,
         probe=probe,
         timeout=timeout,
         network=network,

@@ -16,7 +16,8 @@ from memfit.measure.kernel import proc
 from memfit.measure.record.sampling import Sampler
 
 _SESSION = re.compile(r"session_[0-9_-]+")
-_TITLE = re.compile(r"ray::([\w.]+?)(\.\w+)?(\(.*\))?")
+_TITLE = re.compile(r"ray::(\w+)")
+_RAYS_OWN = ("IDLE", "DashboardAgent", "RuntimeEnvAgent", "NodeWatcher")
 _PLASMA = b"plasma"
 _PSS = {b"Pss": "pss"}
 _LOOK_SECONDS, _ALONE_SECONDS = 0.05, 0.5
@@ -136,7 +137,7 @@ class NodeWatcher:
             store=_store(pid) if found.pss_shmem else 0,
             files=found.pss_files,
             threads=proc.threads(pid),
-            is_worker=title is not None and pid != os.getpid(),
+            is_worker=title is not None and title.group(1) not in _RAYS_OWN,
         )
 
 
