@@ -10,7 +10,7 @@ RLLIB := .rivals/rllib
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-browser docs lint types test test-parallel test-alone test-slow test-harm test-pythons demo documents bench-accuracy bench-cluster bench-device bench-explain bench-forecast bench-live bench-loops bench-optimize bench-profile bench-record bench-scale bench-speed \
+.PHONY: help install install-browser docs lint types test test-parallel test-alone test-slow test-harm test-pythons demo documents test-ray bench-accuracy bench-cluster bench-device bench-explain bench-forecast bench-live bench-loops bench-optimize bench-profile bench-record bench-scale bench-speed \
 	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
@@ -75,6 +75,10 @@ test-harm: install  ## faults around trainings, explanations, fuzzing: nothing m
 	for stage in faults explanations fuzz table; do \
 		$(BIN)/python -m benchmarks.harm $$stage || exit 1; \
 	done
+
+test-ray: install  ## real clusters of Ray on loopback, which is installed for it (ten minutes)
+	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[ray]'
+	$(BIN)/python -m pytest tests/integrations/ray -m 'slow or not slow' $(PYTEST_ARGS)
 
 # Other interpreters, by name or where pyenv keeps them. A name may stand for none that works.
 PYTHONS := 3.12 3.13

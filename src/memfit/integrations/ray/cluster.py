@@ -78,6 +78,7 @@ def connected() -> Iterator[Any]:
     address = _address()
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        _have_it_silent()
     except Exception as error:  # noqa: BLE001 - Ray raises errors of any kind
         raise UsageError(
             _NO_CLUSTER.format(why=f"no Ray cluster answers at {address} ({one_line(error)})")
@@ -86,6 +87,15 @@ def connected() -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _have_it_silent() -> None:
+    """What Ray says of nodes that leave goes to standard output, whatever it was asked: only
+    results go there."""
+    from ray._private import worker
+
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = lambda *args, **named: None
 
 
 def _address() -> str:

@@ -140,4 +140,3 @@ class MemoryCallback(Callback):
             )
         with suppress(OSError):  # a full disk ends no trial
             Path(trial.local_path, FILE).write_text(json.dumps(asdict(found)) + "\n")
-
