@@ -117,7 +117,8 @@ bench-accuracy: install  ## predicted against measured peaks over many configura
 	done
 
 bench-cluster: install  ## a study within a limit, beside the same with a worst-case share for all (long)
-	for stage in asks fit worst alone table; do \
+	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[ray]'
+	for stage in asks fit worst alone ray-fit ray-worst ray-kill table; do \
 		$(BIN)/python -m benchmarks.cluster $$stage || exit 1; \
 	done
 
