@@ -100,7 +100,8 @@ def test_a_view_shows_each_page_once_and_who_is_above_demand(cluster: RealCluste
     assert sum(rows.values()) == told["pss_bytes"]
     assert told["pss_bytes"] == sum(process["pss_bytes"] for process in told["processes"])
     stores = [size for name, size in rows.items() if name.endswith(".object_store")]
-    assert len(stores) == 3 and 40 * MIB <= sum(stores) <= 2 * 40 * MIB + MIB
+    assert 40 * MIB <= sum(stores) <= 3 * 40 * MIB + MIB  # once on each node that has it
+    assert any("driver actors.py" in process["name"] for process in told["processes"])
     met = {target["name"].split()[0]: target["met"] for target in told["targets"]}
     assert met == {"Modest": True, "Greedy": False}
 
@@ -144,6 +145,7 @@ def test_no_process_of_memfit_is_left_on_the_nodes(cluster: RealCluster) -> None
     """After all of the above: watchers and workers of ended programs are gone."""
     raylets = [p for p in proc.processes() if "/raylet " in proc.command(p)[:400]]
     until = time.monotonic() + 60
+    commands: list[str] = []
     while time.monotonic() < until:
         commands = [proc.command(below) for pid in raylets for below in proc.descendants(pid)]
         if not any("NodeWatcher" in command or "_there" in command for command in commands):

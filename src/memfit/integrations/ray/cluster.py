@@ -167,21 +167,37 @@ def largest_node() -> int:
 
 
 def actors() -> list[Actor]:
-    """All actors that live. Ray tells their demands to its dashboard alone, or to who asks its own
-    tables; where these have moved, there is nothing to tell."""
+    """All actors that live."""
+    with _own_tables() as (tables, kinds):
+        found = map(kinds.ActorTableData.FromString, tables.get_actor_table(None, None))
+        return [_actor(told) for told in found if told.state == kinds.ActorTableData.ALIVE]
+
+
+def drivers() -> dict[str, list[int]]:
+    """The programs that use the cluster, but this one: their processes by node."""
+    found: dict[str, list[int]] = {}
+    with _own_tables() as (tables, kinds):
+        jobs = tables.get_job_table(
+            skip_submission_job_info_field=True, skip_is_running_tasks_field=True
+        )
+        for told in map(kinds.JobTableData.FromString, jobs):
+            if not told.is_dead and told.driver_pid != os.getpid():
+                found.setdefault(told.driver_address.node_id.hex(), []).append(told.driver_pid)
+    return found
+
+
+@contextmanager
+def _own_tables() -> Iterator[tuple[Any, Any]]:
+    """Ray's own tables, and the kinds of their rows: it tells demands to its dashboard alone, or
+    to who asks here."""
     try:
         from ray._private.state import state
-        from ray.core.generated.gcs_pb2 import ActorTableData
+        from ray.core.generated import gcs_pb2
 
-        tables = state._connect_and_get_accessor().get_actor_table(None, None)
-        return [
-            _actor(told)
-            for told in map(ActorTableData.FromString, tables)
-            if told.state == ActorTableData.ALIVE
-        ]
+        yield state._connect_and_get_accessor(), gcs_pb2
     except (ImportError, AttributeError, TypeError) as error:
         raise UsageError(
-            f"this version of Ray keeps its actors elsewhere ({one_line(error)}): use the one of "
+            f"this version of Ray keeps its tables elsewhere ({one_line(error)}): use the one of "
             "pip install 'memfit[ray]'"
         ) from None
 

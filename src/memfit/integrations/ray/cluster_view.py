@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from memfit.analyses.forecast import forecast
 from memfit.analyses.targets import judge
 from memfit.errors import UsageError
-from memfit.integrations.ray.cluster import Actor, Node, actors, nodes
-from memfit.integrations.ray.node_watcher import NodeWatcher, Seen, Watchers
+from memfit.integrations.ray.cluster import Actor, Node, actors, drivers, nodes
+from memfit.integrations.ray.node_watcher import DRIVERS, RAY, WORK, NodeWatcher, Seen, Watchers
 from memfit.model import Frame, Limit, Reading, Target, Targets, Watched
 from memfit.units import format_bytes
 
@@ -41,7 +41,13 @@ class ClusterView:
         if not alive:
             raise UsageError("no node is left in the cluster: start one with `ray start`")
         self._watchers.on(alive)
-        found = {node.id: self._watchers.ask(node.id, "look", head=node.is_head) for node in alive}
+        using = drivers()
+        found = {
+            node.id: self._watchers.ask(
+                node.id, "look", head=node.is_head, drivers=using.get(node.id, [])
+            )
+            for node in alive
+        }
         seen: dict[str, Sequence[Seen]] = {id_: told for id_, told in found.items() if told}
         living = [actor for actor in actors() if actor.name != NodeWatcher.__name__]
         total = sum(each.pss for told in seen.values() for each in told)
@@ -101,15 +107,11 @@ def _processes(node: Node, seen: Sequence[Seen], living: Sequence[Actor]) -> lis
 def _rows(node: Node, seen: Sequence[Seen]) -> list[tuple[str, int]]:
     """What a node holds: each page once, so that rows add up to its PSS."""
     store, files = sum(each.store for each in seen), sum(each.files for each in seen)
-    user = sum(each.pss - each.store - each.files for each in seen if each.is_worker)
-    rest = sum(each.pss for each in seen) - store - files - user
-    rows = (
-        ("actors_and_tasks", user),
-        ("object_store", store),
-        ("libraries", files),
-        ("ray", rest),
-    )
-    return [(f"node-{node.id[:_SHORT]}.{name}", max(0, amount)) for name, amount in rows]
+    rows = dict.fromkeys((WORK, DRIVERS, RAY), 0)
+    for each in seen:
+        rows[each.part] += each.pss - each.store - each.files
+    rows |= {"object_store": store, "libraries": files}
+    return [(f"node-{node.id[:_SHORT]}.{name}", amount) for name, amount in rows.items() if amount]
 
 
 def _targets(

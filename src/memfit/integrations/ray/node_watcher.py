@@ -18,6 +18,7 @@ from memfit.measure.record.sampling import Sampler
 _SESSION = re.compile(r"session_[0-9_-]+")
 _TITLE = re.compile(r"ray::(\w+)")
 _RAYS_OWN = ("IDLE", "DashboardAgent", "RuntimeEnvAgent", "NodeWatcher")
+WORK, DRIVERS, RAY = "actors_and_tasks", "drivers", "ray"
 _PLASMA = b"plasma"
 _PSS = {b"Pss": "pss"}
 _LOOK_SECONDS, _ALONE_SECONDS = 0.05, 0.5
@@ -34,7 +35,7 @@ class Seen:
     store: int
     files: int
     threads: int
-    is_worker: bool
+    part: str  # of the node: who it works for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +74,13 @@ class NodeWatcher:
         self._lock = threading.Lock()
         threading.Thread(target=self._sample, daemon=True).start()
 
-    def look(self, *, head: bool) -> list[Seen]:
-        """The processes that Ray has here, its own among them."""
+    def look(self, *, head: bool, drivers: Sequence[int]) -> list[Seen]:
+        """The processes that Ray has here, its own among them, and programs that use it."""
         pids = [self._raylet, *proc.descendants(self._raylet)]
         if head:
-            pids += self._services(set(pids))
-        return [seen for pid in pids if (seen := self._seen(pid)) is not None]
+            pids += self._services({*pids, *drivers})
+        pids += [pid for pid in drivers if pid not in pids]
+        return [seen for pid in pids if (seen := self._seen(pid, drivers)) is not None]
 
     def follow(self, key: str, pids: Sequence[int]) -> None:
         """Sample these processes together from now on, whatever else has this key already."""
@@ -124,21 +126,28 @@ class NodeWatcher:
             if pid not in known | raylets | below and session.group() in proc.command(pid)
         ]
 
-    def _seen(self, pid: int) -> Seen | None:
+    def _seen(self, pid: int, drivers: Sequence[int]) -> Seen | None:
         found = proc.rollup(pid)
         if found is None:
             return None
         command = proc.command(pid)
         title = _TITLE.match(command)
+        name = title.group(1) if title else _short(command)
         return Seen(
             pid=pid,
-            name=title.group(1) if title else _short(command),
+            name=f"driver {name}" if pid in drivers else name,
             pss=found.pss,
             store=_store(pid) if found.pss_shmem else 0,
             files=found.pss_files,
             threads=proc.threads(pid),
-            is_worker=title is not None and title.group(1) not in _RAYS_OWN,
+            part=_part(pid in drivers, title.group(1) if title else ""),
         )
+
+
+def _part(driver: bool, title: str) -> str:
+    if driver:
+        return DRIVERS
+    return WORK if title and title not in _RAYS_OWN else RAY
 
 
 def _store(pid: int) -> int:
