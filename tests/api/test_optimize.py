@@ -70,7 +70,7 @@ def run(digest: str, seconds: float = 1.0, peak: int = 100) -> Run:
 
 def runs(*unchanged: Run) -> Runs:
     job = Job(kind=TargetKind.SCRIPT, target="train.py")
-    return Runs(job=job, timeout=1.0, memory=GIB, updates=8, unchanged=list(unchanged))
+    return Runs(job=job, timeout=1.0, updates=8, unchanged=list(unchanged))
 
 
 def test_trainings_are_identical_only_where_unchanged_ones_are() -> None:
