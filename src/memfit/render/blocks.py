@@ -56,9 +56,10 @@ class Text:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines to be copied as they are."""
+    """Lines to be copied as they are. `picture` is the one of a page that shows the same."""
 
     text: str
+    picture: str = ""
 
     def __post_init__(self) -> None:
         _show(self, text="\n".join(map(visible_line, self.text.splitlines())))

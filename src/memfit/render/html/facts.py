@@ -36,8 +36,10 @@ def page_title(data: Data) -> tuple[str, str]:
 def _about(data: Data) -> str:
     if "before" in data and "after" in data:
         return f"{data['after']} against {data['before']}"
-    if isinstance(targets := data.get("targets"), list):
-        return " ".join(map(str, targets))
+    targets = data.get("targets")
+    # Targets of `watch` are figures to be met.
+    if targets and isinstance(targets, list) and all(isinstance(one, str) for one in targets):
+        return " ".join(targets)
     command = data.get("command")
     words = " ".join(map(str, command)) if isinstance(command, list) else str(command or "")
     names = ("target", "system", "snapshot", "plan", "title", "code")

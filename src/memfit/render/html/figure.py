@@ -170,6 +170,7 @@ def marks(name: str, colour: str, symbol: str, **more: Any) -> Trace:
         "name": plain(name),
         "marker": {"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2}},
         "hovertemplate": "%{text}<extra></extra>",
+        "cliponaxis": False,
         **more,
     }
 
