@@ -9,6 +9,7 @@ from dataclasses import replace
 from memfit.analyses.second_trial import other_values, row_values, with_numbers, with_second
 from memfit.api.surveyed import Surveyed, ledger_of
 from memfit.formulas.run_rows import run_ledger
+from memfit.formulas.trial_rows import objects_in
 from memfit.libraries import library_of
 from memfit.libraries.loop.dimensions import LENGTH
 from memfit.measure.children import sandbox
@@ -80,7 +81,9 @@ def tried_again(found: Surveyed, timeout: float, base: Future[ImportCost]) -> Su
         readings = replace(found.readings, notes=(*found.readings.notes, _UNCONFIRMED))
         return replace(found, readings=readings)
     then = ledger_of(job, answer, base)
-    spec, readings = with_second(spec, found.readings, then.spec, then.readings)
+    spec, readings = with_second(
+        spec, found.readings, then.spec, then.readings, objects=objects_in(then.ledger)
+    )
     ledger = run_ledger(spec, library_of(spec.library).rows(spec, readings))
     return replace(found, spec=spec, readings=readings, ledger=ledger)
 
