@@ -39,6 +39,20 @@ for _ in range(3):
         net(obs).sum().backward()
         optimizer.step()
 """
+WAITS = """
+import multiprocessing
+import torch
+def train(network):
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    while True:
+        network(torch.zeros(1, 8)).sum().backward()
+        optimizer.step()
+if __name__ == "__main__":
+    network = torch.nn.Linear(8, 2).share_memory()
+    process = multiprocessing.get_context("fork").Process(target=train, args=(network,))
+    process.start()
+    process.join()
+"""
 SB3 = f"""{ENV}
 for _ in range(10):
     env.step(0)
@@ -207,3 +221,13 @@ def test_settings_of_a_notebook_get_other_values(tmp_path: Path) -> None:
     asked = Job(kind=TargetKind.NOTEBOOK, target=str(file), rewrite=True)
     answer = ended(replace(asked, knobs={"NUM_STEPS": 16}))
     assert answer.spec is not None and answer.spec.settings == {"NUM_STEPS": 16}
+
+
+def test_a_script_whose_processes_train_is_planned_by_what_all_take(tmp_path: Path) -> None:
+    answer = ended(job(tmp_path, WAITS))
+    assert answer.status is Status.SURVEYED
+    assert answer.spec is not None and answer.readings is not None
+    trial = answer.readings.trial
+    assert trial is not None and trial.elsewhere and not trial.updates
+    assert any("only waited for processes" in note for note in answer.spec.notes)
+    assert [group.name for group in answer.readings.others] == ["workers.spawned"]

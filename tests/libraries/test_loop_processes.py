@@ -6,6 +6,7 @@ import multiprocessing
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from multiprocessing import queues
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 
@@ -34,10 +35,14 @@ class Heard:
 def heard(monkeypatch: pytest.MonkeyPatch) -> Heard:
     for name in ("start", "join"):
         monkeypatch.setattr(BaseProcess, name, getattr(BaseProcess, name))
+    for cls in (queues.Queue, queues.SimpleQueue):
+        monkeypatch.setattr(cls, "get", cls.get)
     module = ModuleType("multiprocessing.process")
     module.BaseProcess = BaseProcess  # type: ignore[attr-defined]
     found = Heard()
-    ProcessCalls(found).hooks()["multiprocessing.process"](module)
+    hooks = ProcessCalls(found).hooks()
+    hooks["multiprocessing.process"](module)
+    hooks["multiprocessing.queues"](queues)
     return found
 
 
@@ -46,14 +51,25 @@ def test_a_process_that_is_waited_for_is_told(heard: Heard) -> None:
     let_go = context.Event()
     process = context.Process(target=let_go.wait)
     process.start()
-    assert heard.told == ["started"]
     process.join(0.01)  # asks, and does not wait
-    assert heard.told == ["started"]
+    assert heard.told == []
     let_go.set()
     process.join()
-    assert heard.told[1].startswith("waits")
+    assert heard.told[0].startswith("waits")
     assert process.exitcode == 0
     assert not heard.waited[0]()
+
+
+def test_what_processes_give_is_asked_for(heard: Heard) -> None:
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    queue.put(1)
+    assert queue.get() == 1 and heard.told == []  # nothing was started
+    process = context.Process(target=queue.put, args=(2,))
+    process.start()
+    assert queue.get() == 2
+    assert heard.told == ["started"]
+    process.join()
 
 
 def test_asking_whether_it_runs_leaves_its_end_to_the_script(heard: Heard) -> None:
@@ -62,7 +78,7 @@ def test_asking_whether_it_runs_leaves_its_end_to_the_script(heard: Heard) -> No
     process.start()
     os.waitid(os.P_PID, process.pid or 0, os.WEXITED | os.WNOWAIT)
     process.join()
-    assert heard.told[1] == "waits, and it is gone"
+    assert heard.told == ["waits, and it is gone"]
     assert process.exitcode == 7
 
 

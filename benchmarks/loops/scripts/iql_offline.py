@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 
 class Settings(NamedTuple):
@@ -53,7 +53,7 @@ def evaluate(actor: nn.Module, data: dict[str, torch.Tensor]) -> float:
     """How far the policy's actions are from those of a part of the data."""
     with torch.no_grad():
         said = actor(data["observations"][:20_000])
-        return float(F.mse_loss(said, data["actions"][:20_000]))
+        return float(functional.mse_loss(said, data["actions"][:20_000]))
 
 
 def main() -> None:
@@ -84,7 +84,7 @@ def main() -> None:
         v_loss.backward()
         v_opt.step()
         y = rew + 0.99 * next_v
-        q_loss = sum(F.mse_loss(critic(x)[:, 0], y) for critic in critics)
+        q_loss = sum(functional.mse_loss(critic(x)[:, 0], y) for critic in critics)
         q_opt.zero_grad(set_to_none=True)
         q_loss.backward()
         q_opt.step()

@@ -63,15 +63,15 @@ def main() -> None:
     agent = Agent(n_in, envs.single_action_space.n, c.width)
     optimizer = torch.optim.Adam(agent.parameters(), lr=5e-4, eps=1e-8)
     obs = torch.from_numpy(envs.reset(seed=1)[0])
-    T, N = c.num_steps, c.num_envs
+    steps, n = c.num_steps, c.num_envs
     for phase in range(c.phases):
-        aux_obs = torch.zeros(T, N * c.n_phi, n_in)
-        aux_returns = torch.zeros(T, N * c.n_phi)
+        aux_obs = torch.zeros(steps, n * c.n_phi, n_in)
+        aux_returns = torch.zeros(steps, n * c.n_phi)
         for rollout in range(c.n_phi):
-            seen = torch.zeros(T, N, n_in)
-            acts = torch.zeros(T, N, dtype=torch.long)
-            logps, vals, rews, dones = (torch.zeros(T, N) for _ in range(4))
-            for t in range(T):
+            seen = torch.zeros(steps, n, n_in)
+            acts = torch.zeros(steps, n, dtype=torch.long)
+            logps, vals, rews, dones = (torch.zeros(steps, n) for _ in range(4))
+            for t in range(steps):
                 with torch.no_grad():
                     pi, _, v = agent(obs)
                 act = pi.sample()
@@ -81,14 +81,14 @@ def main() -> None:
                 rews[t], dones[t] = torch.from_numpy(rew), torch.from_numpy(term | trunc)
             with torch.no_grad():
                 ret = agent(obs)[2]
-            returns = torch.zeros(T, N)
-            for t in reversed(range(T)):
+            returns = torch.zeros(steps, n)
+            for t in reversed(range(steps)):
                 ret = rews[t] + 0.99 * (1 - dones[t]) * ret
                 returns[t] = ret
             flat, fa = seen.reshape(-1, n_in), acts.reshape(-1)
             adv, fr, fl = (returns - vals).reshape(-1), returns.reshape(-1), logps.reshape(-1)
             for _ in range(c.epochs):
-                for rows in torch.randperm(T * N).chunk(c.minibatches):
+                for rows in torch.randperm(steps * n).chunk(c.minibatches):
                     pi, _, v = agent(flat[rows])
                     ratio = (pi.log_prob(fa[rows]) - fl[rows]).exp()
                     gain = torch.min(ratio * adv[rows], ratio.clamp(0.8, 1.2) * adv[rows])
@@ -96,12 +96,12 @@ def main() -> None:
                     optimizer.zero_grad()
                     loss.backward()
                     optimizer.step()
-            part = slice(rollout * N, (rollout + 1) * N)
+            part = slice(rollout * n, (rollout + 1) * n)
             aux_obs[:, part], aux_returns[:, part] = seen, returns
         with torch.no_grad():
             old = agent(aux_obs)[0].logits
         for _ in range(c.aux_epochs):
-            for cols in torch.randperm(N * c.n_phi).split(c.aux_batch_rollouts * N):
+            for cols in torch.randperm(n * c.n_phi).split(c.aux_batch_rollouts * n):
                 pi, aux, v = agent(aux_obs[:, cols])
                 kl = kl_divergence(Categorical(logits=old[:, cols]), pi).mean()
                 fit = (aux - aux_returns[:, cols]).pow(2) + (v - aux_returns[:, cols]).pow(2)

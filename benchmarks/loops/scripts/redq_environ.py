@@ -112,7 +112,7 @@ def run() -> None:
         obs = env.reset()[0] if term or trunc else nxt
         if step < START:
             continue
-        for update in range(UPDATES_PER_STEP):
+        for _ in range(UPDATES_PER_STEP):
             o, a, r, o2, d = memory.draw()
             with torch.no_grad():
                 a2, logp = actor(o2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections import deque
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from torch import nn
 class Gomoku(AECEnv):
     """Five in a row on a board of any side, as planes of stones."""
 
-    metadata = {"name": "gomoku"}
+    metadata: ClassVar = {"name": "gomoku"}
 
     def __init__(self, side: int) -> None:
         super().__init__()

@@ -19,7 +19,9 @@ from memfit.sources.script import learn_calls
 from memfit.sources.target import text_of
 
 _BY_FORMULA = ("n_envs",)  # more envs may be more processes, and minutes
-_SECONDS, _SHARE = 60.0, 0.9  # a loop is tried for, and of the time that its child has
+# A loop is tried for so long, and for this share of the time that its child has: where others
+# compute, it takes a while to tell what was seen.
+_SECONDS, _SHARE = 60.0, 0.75
 _UNCONFIRMED = (
     "a second trial with other values of the settings did not come through: formulas of them are "
     "read from one trial alone"

@@ -228,7 +228,7 @@ class LoopListener(Protocol):
         """The update that was told is of a compiled program, and may be `running`."""
 
     def started_process(self) -> None:
-        """The script has started a process of its own."""
+        """The script has started processes of its own, and asks for what they give."""
         return
 
     def waits_for(self, running: Callable[[], bool]) -> None:

@@ -21,7 +21,7 @@ class Heard(Protocol):
     pid: int
 
     def started_process(self) -> None:
-        """A process was started."""
+        """Processes were started, and the script asks for what they give."""
 
     def waits_for(self, running: Callable[[], bool]) -> None:
         """The script waits for one, which is still `running`."""
@@ -32,11 +32,13 @@ class ProcessCalls:
 
     def __init__(self, heard: Heard) -> None:
         self.heard = heard
+        self.started = False
 
     def hooks(self) -> dict[str, ModuleHook]:
         """By module, what to change in it."""
         return {
             "multiprocessing.process": lambda module: self._watch(module.BaseProcess),
+            "multiprocessing.queues": self._watch_queues,
             "torch.multiprocessing.spawn": self._watch_spawned,
         }
 
@@ -45,9 +47,8 @@ class ProcessCalls:
 
         @functools.wraps(start)
         def starting(process: Any) -> None:
-            start(process)
-            if os.getpid() == self.heard.pid and not process.daemon:
-                self.heard.started_process()
+            start(process)  # of several: nothing is to run beside while they are forked
+            self.started = self.started or not process.daemon
 
         @functools.wraps(join)
         def joining(process: Any, timeout: float | None = None) -> None:
@@ -56,6 +57,19 @@ class ProcessCalls:
             join(process, timeout)
 
         cls.start, cls.join = starting, joining
+
+    def _watch_queues(self, module: ModuleType) -> None:
+        for cls in (module.Queue, module.SimpleQueue):
+            get = cls.get
+
+            @functools.wraps(get)
+            def getting(queue: Any, *args: Any, get: Any = get, **kwargs: Any) -> Any:
+                if self.started and os.getpid() == self.heard.pid:
+                    self.started = False  # once will do
+                    self.heard.started_process()
+                return get(queue, *args, **kwargs)
+
+            cls.get = getting
 
     def _watch_spawned(self, module: ModuleType) -> None:
         cls: Any = getattr(module, "ProcessContext", None)

@@ -181,7 +181,7 @@ class Signals:
         self._goes_on()
 
     def started_process(self) -> None:
-        """The script has started a process of its own."""
+        """The script has started processes, and asks for what they give."""
         self._begin()
         if self.listener is not None:
             self.listener.started_process()

@@ -149,7 +149,7 @@ class Trial:
                 self._finish(TrialEnd.SEEN)
 
     def started_process(self) -> None:
-        """A process of the script's own was started: others may do what it is for."""
+        """The script's own processes give it something: they may do what it is for."""
         with self.lock:
             self.delegates = not (self.updates or self.env_steps)
 
