@@ -46,15 +46,6 @@ REPORTED: tuple[Loop, ...] = (
         doubled="n_rollout_threads --n_rollout_threads",
     ),
     _loop(
-        "trpo",
-        "trpo",
-        "",
-        "trpo vector argparse second-order",
-        cycles=3,
-        settings="batch_size=4000 hidden=512",
-        doubled="batch_size --batch-size",
-    ),
-    _loop(
         "actor-processes",
         "actor_processes",
         "",
@@ -71,15 +62,6 @@ REPORTED: tuple[Loop, ...] = (
         cycles=8,
         settings="batch_size=16 batch_length=32 horizon=10 deter=256",
         doubled="batch_size --batch-size",
-    ),
-    _loop(
-        "ensemble-mpc",
-        "ensemble_mpc",
-        "",
-        "model-based planning lists argparse",
-        cycles=3,
-        settings="ensemble=5 candidates=10000 hidden=200",
-        doubled="candidates --candidates",
     ),
     _loop(
         "gail",
