@@ -230,4 +230,4 @@ def test_a_script_whose_processes_train_is_planned_by_what_all_take(tmp_path: Pa
     trial = answer.readings.trial
     assert trial is not None and trial.elsewhere and not trial.updates
     assert any("only waited for processes" in note for note in answer.spec.notes)
-    assert [group.name for group in answer.readings.others] == ["workers.spawned"]
+    assert [group.name for group in answer.readings.others] == ["forks"]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memfit.measure.kernel import proc
 from memfit.measure.survey import trial as module
 from memfit.measure.survey.phase_peaks import PhasePeaks
 from memfit.measure.survey.trial import Trial
@@ -276,7 +277,7 @@ def test_processes_that_the_script_waits_for_are_watched_until_they_hold_no_more
 ) -> None:
     busy = iter(range(1, 10**6))
     monkeypatch.setattr(Trial, "_busy", lambda self: float(next(busy)))
-    monkeypatch.setattr(module.proc, "descendants", lambda pid: [1])
+    monkeypatch.setattr(proc, "descendants", lambda pid: [1])
     monkeypatch.setattr(module, "_WORKED_SECONDS", 3.0)
     found: list[TrialReading] = []
     over = threading.Event()
