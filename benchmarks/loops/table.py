@@ -56,6 +56,13 @@ class Row:
         return self.answered and not (self.said or {}).get("doubt")
 
     @property
+    def mark(self) -> str:
+        """What a reader is to know of the version that planned it."""
+        if self.older or self.said is None:
+            return "†"
+        return "‡" if self.said.get("before") else ""
+
+    @property
     def compared(self) -> bool:
         """What trains without an optimizer may be refused, if the answer says why."""
         return self.case.updates or self.answered
@@ -215,7 +222,10 @@ found where all those that the case names are among the plan's knobs with their 
 of a cycle is that of the measured run less its imports, over the cycles that its case says it
 has; in an off-policy loop a cycle is about 1,000 steps. Figures that miss what is asked are
 **bold**. Loops marked † have no plan of this version: figures in their lines are of an earlier one,
-and the summary leaves them out.
+and the summary leaves them out. Those marked ‡ were planned before the last changes of this version
+(time that a trial leaves to tell of it, processes that train, buffers of functions that have
+ended, formulas of what comes and goes); their figures count. What-if figures are all of an earlier
+version.
 {_busy(rows)}
 {versions()}
 """
@@ -270,7 +280,7 @@ def _rows(rows: Sequence[Row]) -> str:
     lines = ["## Loops", "", _ROWS, "| --- | --- | --- |" + " ---: |" * 8]
     for row in rows:
         case, pair = row.case, row.pair
-        name = f"{case.name} †" if row.older or row.said is None else case.name
+        name = f"{case.name} {row.mark}".strip()
         cells = [name, case.group, " ".join(case.covers), f"{pair.true / MIB:.1f}"]
         peak = pair.figure("peak_bytes")
         if peak is None:

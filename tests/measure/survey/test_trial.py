@@ -304,5 +304,5 @@ def test_a_script_with_processes_that_learns_itself_is_a_loop_as_any_other(
     one.started_process()
     one.waits_for(lambda: True)
     with pytest.raises(Ended):
-        many_cycles(one)
+        cycles_and_then(one, lambda turn: None)
     assert not found[0].elsewhere and found[0].cycles >= 2
