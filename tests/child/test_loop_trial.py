@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from memfit.child.loop_trial import _filled
 from memfit.measure.children import sandbox
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
-from memfit.model.trial import TrialEnd
+from memfit.model.trial import TrialArrays, TrialEnd
 
 pytestmark = pytest.mark.torch
 
@@ -231,3 +232,13 @@ def test_a_script_whose_processes_train_is_planned_by_what_all_take(tmp_path: Pa
     assert trial is not None and trial.elsewhere and not trial.updates
     assert any("only waited for processes" in note for note in answer.spec.notes)
     assert [group.name for group in answer.readings.others] == ["forks"]
+
+
+def test_a_buffer_of_a_function_that_has_ended_is_told_as_full_as_it_was() -> None:
+    buffer = TrialArrays(path="main().obses", bytes=10 * 2**20, resident=2 * 2**20)
+    assert _filled(buffer, 1.5).resident == 3 * 2**20
+    assert _filled(buffer, 9.0).resident == 10 * 2**20
+    whole = replace(buffer, resident=buffer.bytes)
+    assert _filled(whole, 1.5) == whole
+    queue = replace(buffer, elements=100, capacity=120, count=100)
+    assert _filled(queue, 1.5).elements == 120
