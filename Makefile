@@ -103,8 +103,9 @@ docs: install  ## build the site into build/site, with warnings as errors
 	rm -rf build/site
 	$(BIN)/python -m docs.builder build/site
 
-demo: install  ## plan a real training, run it a little, show predicted beside measured
-	$(BIN)/memfit demo
+demo: install  ## plan and run a real training: predicted beside measured, fixes, before and after
+	mkdir -p build
+	$(BIN)/memfit demo --report build/demo.html
 
 SYSTEMS := drone fighter ninja trader
 

@@ -34,6 +34,7 @@ from memfit.model import (
 from memfit.units import GIB, MIB
 from tests.samples import dqn_plan, ppo_plan
 from tests.samples_live import FORECAST, trace
+from tests.samples_optimized import optimized
 
 LINE = Line(fixed_bytes=300 * MIB, bytes_per_unit=2.5 * MIB, low=2.4 * MIB, high=2.6 * MIB)
 
@@ -124,6 +125,7 @@ def demo() -> Demo:
     """A plan beside three real updates."""
     plan = ppo_plan()
     return Demo(
+        described=replace(ppo_plan(), per="n_envs"),
         plan=plan,
         phases=(
             Compared(name="build", predicted=250 * MIB, measured=251 * MIB),
@@ -140,6 +142,7 @@ def demo() -> Demo:
             changes=("buffer=Smaller: half of it",),
             after=replace(trace(), readings=trace().readings[:20]),
         ),
+        optimized=optimized(),
         updates=3,
         seconds=14.6,
     )

@@ -17,7 +17,8 @@ SECTIONS: dict[str, list[str]] = {
     "Home": ["README"],
     "Tutorials": [
         *(f"docs/tutorials/{name}" for name in ("plan", "check", "sweep", "run", "watch")),
-        *(f"docs/tutorials/{name}" for name in ("explain", "profile", "compare", "demo")),
+        *(f"docs/tutorials/{name}" for name in ("explain", "profile", "optimize", "compare")),
+        *(f"docs/tutorials/{name}" for name in ("export", "demo")),
         "docs/tutorials/",
     ],
     "How to": ["docs/howto/"],

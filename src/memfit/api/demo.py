@@ -12,6 +12,7 @@ from pkgutil import iter_modules
 from tempfile import TemporaryDirectory
 
 from memfit.api.child_errors import error_of
+from memfit.api.optimize import optimize
 from memfit.api.plan import Progress, plan, say
 from memfit.api.run import run
 from memfit.errors import TargetFailed, UsageError
@@ -38,7 +39,11 @@ def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
     from memfit.sources.target import job_of
 
     started = time.monotonic()
-    script = Path(__file__).parents[1] / "systems" / "catch.py"
+    package = Path(__file__).parents[1]
+    say(progress, "planning the drone system at the size that it is described with")
+    described = plan(package / "specs" / "drone.toml", per="agents", timeout=RUN_SECONDS)
+    script = package / "systems" / "catch.py"
+    say(progress, "planning a small training of stable-baselines3")
     planned = plan(script, timeout=RUN_SECONDS, progress=progress)
     say(progress, f"running it for {updates} real updates")
     job = replace(job_of(script, ()), look=Look.OBSERVE, updates=updates)
@@ -62,7 +67,11 @@ def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
             measured=seen.peaks["update"] - named,
         )
     )
+    recorded = _recorded(progress)
+    say(progress, "making each fix of it in a child, to see what it saves")
+    optimized = optimize(script, safe_only=True, quick=True, timeout=RUN_SECONDS, progress=progress)
     return Demo(
+        described=described,
         plan=planned,
         phases=tuple(
             Compared(name=name, predicted=phases[name], measured=seen.peaks[name])
@@ -74,7 +83,8 @@ def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
             predicted=planned.peak_bytes,
             measured=ended.peak_bytes,
         ),
-        recorded=_recorded(progress),
+        recorded=recorded,
+        optimized=optimized,
         updates=updates,
         seconds=time.monotonic() - started,
     )

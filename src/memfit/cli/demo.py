@@ -30,17 +30,24 @@ def demo(
     ] = None,
     form: FormatOption = Format.TERMINAL,
     output: OutputOption = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE", help="Also write a page with pictures there (HTML)."
+        ),
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Plan a real training, run it, and compare.
 
-    Runs a few updates in a child process and shows predicted beside measured, row by row. Of a
-    system, --format md or a folder after -o gives the whole document: configuration, memory by
+    Without a system: plans the drone as described, plans and records a small training, shows
+    predicted beside measured, row by row, explains it, tries its fixes, ends with before and after.
+    Of a system, --format md or a folder after -o gives the whole document: configuration, memory by
     component, benchmark, capacity, issues, logic checks, recommendations, monitoring targets.
 
     \b
     Examples:
-      memfit demo
+      memfit demo --report demo.html
       memfit demo drone
       memfit demo drone -o reports/
       memfit demo --format md -o demo.md
@@ -48,20 +55,29 @@ def demo(
     folder = output if system is not None and output is not None and _is_folder(output) else None
     if folder is None:
         check_output(output, form)
+    if report is not None:
+        if system is not None:
+            raise UsageError("--report is of the demo without a system: give -o FOLDER instead")
+        check_output(report, Format.HTML)
 
     from memfit import render
     from memfit.api import demo as api
 
     tell = progress(quiet=quiet)
     if system is None:
-        emit(form, output, render.demo_blocks, render.demo_json, api.demo(progress=tell))
+        shown = api.demo(progress=tell)
+        emit(form, output, render.demo_blocks, render.demo_json, shown)
+        if report is not None:
+            emit(Format.HTML, report, render.demo_blocks, render.demo_json, shown)
+            spoils = output is None and form is not Format.TERMINAL
+            typer.echo(f"The report, with pictures: {report}", err=spoils)
     elif folder is not None:
         _write_documents(system, folder, tell)
     elif form in _DOCUMENTS:
         _write_document(form, output, _document(system, tell))
     else:
-        shown = api.demo_system(system, progress=tell)
-        emit(form, output, render.system_demo_blocks, render.system_demo_json, shown)
+        runs = api.demo_system(system, progress=tell)
+        emit(form, output, render.system_demo_blocks, render.system_demo_json, runs)
 
 
 def _is_folder(output: Path) -> bool:

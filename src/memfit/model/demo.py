@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memfit.model.notebook import ShownInNotebooks
+from memfit.model.optimized import Optimized
 from memfit.model.plan import Plan
 from memfit.model.sweep import Line
 from memfit.model.trace import Forecast, Trace
@@ -48,13 +49,18 @@ class RecordedDemo:
 
 @dataclass(frozen=True, kw_only=True)
 class Demo(ShownInNotebooks):
-    """The answer of `memfit demo`: phases and rows, the peak seen from outside, a recording."""
+    """The answer of `memfit demo`: phases and rows, the peak seen from outside, a recording.
 
+    `described` is the plan of a reference system at full size, which is not run.
+    """
+
+    described: Plan
     plan: Plan
     phases: tuple[Compared, ...]
     rows: tuple[Compared, ...]
     peak: Compared
     recorded: RecordedDemo
+    optimized: Optimized
     updates: int
     seconds: float
 

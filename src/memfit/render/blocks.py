@@ -56,9 +56,10 @@ class Text:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines to be copied as they are."""
+    """Lines to be copied as they are. `picture` is the one of a page that shows the same."""
 
     text: str
+    picture: str = ""
 
     def __post_init__(self) -> None:
         _show(self, text="\n".join(map(visible_line, self.text.splitlines())))
@@ -172,14 +173,6 @@ def bars(
             for i, (label, amount) in enumerate(rows)
         ),
     )
-
-
-def shortened(text: str, most: int) -> str:
-    """A long name without its middle: its beginning and its end tell most."""
-    if len(text) <= most:
-        return text
-    end = (most - 1) * 2 // 3
-    return f"{text[: most - 1 - end]}…{text[-end:]}"
 
 
 def muted(texts: Iterable[str]) -> list[Block]:

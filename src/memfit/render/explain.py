@@ -16,10 +16,9 @@ from memfit.render.blocks import (
     names,
     numbers,
     section,
-    shortened,
 )
 from memfit.render.result_json import SCHEMA, component_json, picked
-from memfit.units import MIB, format_bytes
+from memfit.units import MIB, format_bytes, shortened
 
 _LEAST = 0.05 * MIB  # smaller rows are summed up in a line
 _MOST_PROCESSES = 12

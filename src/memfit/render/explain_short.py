@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from memfit.model import Component, Explanation, Inside
-from memfit.render.blocks import Block, Text, muted, names, numbers, section, shortened
+from memfit.render.blocks import Block, Text, muted, names, numbers, section
 from memfit.render.explain import growth_blocks, headline
-from memfit.units import MIB, format_bytes
+from memfit.units import MIB, format_bytes, shortened
 
 _LEAST = 0.01  # of all memory, for a row of its own
 _MOST_ROWS, _MOST_GROWN, _MOST_REPEATED, _MOST_PROCESSES = 20, 8, 4, 5

@@ -19,7 +19,7 @@ from memfit.render.blocks import (
 )
 from memfit.render.check import training_word
 from memfit.render.demo import system_demo_json
-from memfit.render.plan import verdict
+from memfit.render.plan import plan_json, verdict
 from memfit.render.result_json import SCHEMA
 from memfit.units import MIB, format_bytes
 
@@ -31,7 +31,14 @@ def system_document_blocks(document: SystemDocument) -> list[Block]:
     return [
         PageTitle(f"Memory of the {document.demo.system} system, measured"),
         *_made_on(document),
-        *(Text(f"{way.name}: {verdict(way.plan)}.") for way in document.ways),
+        *(
+            Text(
+                f"{way.name}: {verdict(way.plan)}.",
+                Tone.GOOD if way.plan.fits_machine else Tone.BAD,
+                verdict=True,
+            )
+            for way in document.ways
+        ),
         *_configuration(document),
         *(block for way in document.ways for block in _components(way)),
         *_benchmark(document),
@@ -50,6 +57,7 @@ def system_document_json(document: SystemDocument) -> dict[str, Any]:
         **system_demo_json(document.demo),
         "schema": SCHEMA,
         "date": document.date,
+        "plan": plan_json(document.first.plan),
         "plans": [
             {
                 "training": way.name,

@@ -8,7 +8,18 @@ from typing import Any
 from memfit.errors import visible_line
 from memfit.model import Frame, Growth
 from memfit.model.json_loader import to_json
-from memfit.render.blocks import Bars, Block, Heading, Text, Tone, bars, muted, numbers, section
+from memfit.render.blocks import (
+    Bars,
+    Block,
+    Code,
+    Heading,
+    Text,
+    Tone,
+    bars,
+    muted,
+    numbers,
+    section,
+)
 from memfit.render.chart import chart
 from memfit.render.result_json import SCHEMA, picked
 from memfit.render.trace import forecast_json, forecast_text
@@ -22,15 +33,15 @@ _OLD = 2.0  # seconds
 
 def frame_blocks(frame: Frame, width: int = 60) -> list[Block]:
     """A whole frame for scripts and files."""
-    over = frame.bytes > frame.limit.bytes
+    bad = frame.bytes > frame.limit.bytes or not all(target.met for target in frame.targets)
     blocks: list[Block] = [
-        Text(frame_line(frame), Tone.BAD if over else Tone.GOOD),
+        Text(frame_line(frame), Tone.BAD if bad else Tone.GOOD, verdict=True),
         Text(frame.title, Tone.MUTED),
     ]
     blocks += muted(frame.notes)
     if len(frame.readings) > 1:
         drawn = chart(frame.readings, width, _HEIGHT, frame.limit.bytes)
-        blocks += [Text(line) for line in drawn]
+        blocks.append(Code("\n".join(drawn), picture="timeline"))
     if frame.targets:
         blocks += section(
             "Targets",

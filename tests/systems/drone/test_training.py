@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 import torch
 
+import memfit
 from memfit.errors import UsageError
 from memfit.systems.drone.__main__ import main
 from memfit.systems.drone.described import Described
@@ -29,6 +31,30 @@ def test_both_trainings_run_and_change_their_networks() -> None:
             name for name, p in made.networks.named_parameters() if (p != before[name]).any()
         ]
         assert len(changed) == len(before)
+
+
+def test_the_first_fix_trains_the_same() -> None:
+    """The window slides within the observations, and no number of the training changes."""
+    told = []
+    for first_fix in (False, True):
+        made = Described(
+            Settings(agents=2, history=20, iterations=1, storage="float32", first_fix=first_fix)
+        )
+        losses = [(r.mean_return, r.rl_loss, r.memory_loss) for r in made.train()]
+        told.append((losses, made.env.observations))
+        assert (made.env.imu_history is None) is first_fix
+    assert told[0][0] == told[1][0]
+    assert torch.equal(told[0][1], told[1][1])
+
+
+def test_the_specs_before_and_after_the_first_fix_differ_by_its_row() -> None:
+    specs = Path(memfit.__file__).parent / "specs"
+    before, after = (
+        tomllib.loads((specs / f"{name}.toml").read_text(encoding="utf-8"))
+        for name in ("drone", "drone-first-fix")
+    )
+    before["array"] = [row for row in before["array"] if row["name"] != "env.imu_history"]
+    assert {**after, "name": "drone"} == before
 
 
 def test_the_networks_are_as_large_as_described() -> None:
@@ -84,6 +110,7 @@ def test_paths_are_kept_only_where_someone_looks() -> None:
         (["--storage", "float16"], "readings: give int16 or float32"),
         (["--storage", "text"], "is not known: give int16 or float32"),
         (["--as-described", "--storage", "int16"], "leave out --storage"),
+        (["--first-fix"], "add --as-described"),
         (["--device", "nowhere"], "there is no device"),
         (["--plot", "flights.txt"], "ending of a picture"),
         (["--plot", "missing/flights.png"], "make it first"),

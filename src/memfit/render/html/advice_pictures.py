@@ -53,7 +53,7 @@ def savings(data: Data) -> Iterator[Picture]:
         traces=[trace for trace in traces if trace["x"]],
         layout={
             "xaxis": byte_axis(max(n for _, n in (*measured, *predicted))),
-            "yaxis": rows_axis([label(a["change"]) for a in shown]),
+            "yaxis": rows_axis([label(_short(a)) for a in shown]),
             "legend": legend_below(),
             "showlegend": bool(measured),
         },
@@ -88,6 +88,12 @@ def _predicted(advice: Data) -> int:
 
 def _measured(advice: Data) -> int:
     return max(0, advice.get("measured_bytes") or 0)
+
+
+def _short(advice: Data) -> str:
+    """A change beside an axis: its code and what is typed, without what follows from it."""
+    typed = str(advice["change"]).split(": ")[0].replace("memfit.dropins.", "")
+    return f"{advice['code']} {typed}"
 
 
 def _words(advice: Data) -> str:

@@ -6,9 +6,8 @@ import html
 from collections.abc import Iterator
 
 from memfit.errors import visible_line
-from memfit.render.blocks import shortened
 from memfit.render.html.figure import Data
-from memfit.units import format_bytes, format_change
+from memfit.units import format_bytes, format_change, shortened
 
 # A key of the JSON, and how people call it. Most results have a few of them.
 _FACTS = {
@@ -37,8 +36,10 @@ def page_title(data: Data) -> tuple[str, str]:
 def _about(data: Data) -> str:
     if "before" in data and "after" in data:
         return f"{data['after']} against {data['before']}"
-    if isinstance(targets := data.get("targets"), list):
-        return " ".join(map(str, targets))
+    targets = data.get("targets")
+    # Targets of `watch` are figures to be met.
+    if targets and isinstance(targets, list) and all(isinstance(one, str) for one in targets):
+        return " ".join(targets)
     command = data.get("command")
     words = " ".join(map(str, command)) if isinstance(command, list) else str(command or "")
     names = ("target", "system", "snapshot", "plan", "title", "code")

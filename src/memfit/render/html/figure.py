@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memfit.errors import visible_line
-from memfit.render.blocks import Table, shortened
+from memfit.render.blocks import Table
 from memfit.render.html.palette import BAD, INK
-from memfit.units import byte_ticks, format_bytes, format_change, time_ticks
+from memfit.units import byte_ticks, format_bytes, format_change, shortened, time_ticks
 
 Data = Mapping[str, Any]
 Trace = dict[str, Any]
@@ -170,6 +170,7 @@ def marks(name: str, colour: str, symbol: str, **more: Any) -> Trace:
         "name": plain(name),
         "marker": {"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2}},
         "hovertemplate": "%{text}<extra></extra>",
+        "cliponaxis": False,
         **more,
     }
 

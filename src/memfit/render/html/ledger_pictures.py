@@ -167,7 +167,11 @@ def _areas(
         note=f"An area for each component, as large as its memory, by kind. {note}".strip(),
         views=views,
         shown=shown,
-        layout={"margin": {"l": 0, "r": 0, "t": 4, "b": 0}},
+        layout={
+            "margin": {"l": 0, "r": 0, "t": 4, "b": 0},
+            # A name that has no room is left out; it is told where one points.
+            "uniformtext": {"minsize": 10, "mode": "hide"},
+        },
         height=420,
         table=rows_table((names("component"), "kind", *numbers("size", "bytes")), cells),
         more_tables=more_tables,
@@ -207,7 +211,7 @@ def _view(
         "marker": {
             "colors": colours,
             "line": {"color": "@paper", "width": 1},
-            "pad": {"t": 18, "l": 1, "r": 1, "b": 1},
+            "pad": {"t": 20, "l": 1, "r": 1, "b": 1},
         },
         "tiling": {"pad": 1},
         "pathbar": {"visible": False},

@@ -29,10 +29,10 @@ def split_verdict(blocks: Sequence[Block]) -> tuple[str, list[Block]]:
 
 
 def without_drawn(blocks: Sequence[Block], drawn: Container[str]) -> list[Block]:
-    """Blocks without lengths, and their headings, that a picture of the page shows."""
+    """Blocks without lengths and charts, and their headings, that a picture of the page shows."""
     kept: list[Block] = []
     for block in blocks:
-        if isinstance(block, Bars) and block.picture in drawn:
+        if isinstance(block, Bars | Code) and block.picture in drawn:
             if kept and isinstance(kept[-1], Heading):
                 kept.pop()
         else:

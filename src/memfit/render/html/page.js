@@ -24,6 +24,19 @@
   };
 
   const narrow = () => window.innerWidth < 560;
+
+  // A phone has room for three amounts below a picture, and for short names beside it.
+  function fewer(axis) {
+    if (!axis.tickvals || axis.tickvals.length < 5) return axis;
+    const every = Math.ceil((axis.tickvals.length - 1) / 2);
+    const kept = (_, at) => at % every === 0;
+    return { ...axis, tickvals: axis.tickvals.filter(kept), ticktext: axis.ticktext.filter(kept) };
+  }
+  function short(words) {
+    const signs = [...words];
+    // A name with an entity or a mark in it is left as it is: it could be cut in the middle of one.
+    return signs.length > 22 && !/[&<]/.test(words) ? signs.slice(0, 21).join("") + "…" : words;
+  }
   const view = (key) => pictures[key].views.find((one) => one.key === state[key].shown);
 
   function figure(key) {
@@ -35,7 +48,13 @@
     for (const name of ["xaxis", "yaxis"]) {
       if (layout[name]) layout[name] = { ...axis, ...layout[name] };
     }
-    if (layout.xaxis && narrow()) layout.xaxis = { nticks: 4, tickangle: 0, ...layout.xaxis };
+    for (const name of ["xaxis", "yaxis"]) {
+      if (layout[name] && layout[name].title) layout[name].title.font = { size: narrow() ? 11 : 13, color: colour("muted") };
+    }
+    if (layout.xaxis && narrow()) layout.xaxis = fewer({ nticks: 4, tickangle: 0, ...layout.xaxis });
+    if (layout.yaxis && narrow() && layout.yaxis.ticktext) {
+      layout.yaxis.ticktext = layout.yaxis.ticktext.map(short);
+    }
     const traces = picture.views.length
       ? [coloured(view(key).trace, colour)]
       : picture.traces.map((trace, at) => {

@@ -36,12 +36,22 @@ _MAKERS = (
     advice_pictures.savings,
     tree_pictures.findings,
 )
+_PARTS = ("course", "optimize", "plan")  # results within a result
 
 
 def pictures(data: Data) -> Iterator[Picture]:
-    """The pictures of a result, in the order of the page; those of a plan in it come last."""
+    """The pictures of a result, in the order of the page; those of results in it come last.
+
+    There is one of each: what moves on a page is known by its key.
+    """
+    drawn: set[str] = set()
     for make in _MAKERS:
-        yield from make(data)
-    plan = data.get("plan")
-    if isinstance(plan, dict):
-        yield from pictures(plan)
+        for picture in make(data):
+            drawn.add(picture.key)
+            yield picture
+    for part in _PARTS:
+        inner = data.get(part)
+        for picture in pictures(inner) if isinstance(inner, dict) else ():
+            if picture.key not in drawn:
+                drawn.add(picture.key)
+                yield picture

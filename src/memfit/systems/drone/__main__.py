@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from memfit.errors import UsageError
 from memfit.systems.drone.settings import DESCRIBED, EPISODE, Settings
 from memfit.systems.options import parse, parser_of, settings_from
 from memfit.systems.program import Progress, device_of, ended, say
@@ -46,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
         from memfit.systems.drone.plot import check_plot
 
         check_plot(options.plot)
+    if settings.first_fix and not options.as_described:
+        raise UsageError("--first-fix changes the training as described: add --as-described")
     progress = Progress(quiet=options.quiet)
     if options.as_described:
         from memfit.systems.drone.described import Described as Training

@@ -13,6 +13,14 @@ VARIANTS = (
         options="--agents {value} --as-described --iterations 2",
         values=(20, 60),
     ),
+    # What the second of the two assessments is of: its own fix is made, 7,200 bytes an agent less.
+    DemoVariant(
+        name="after its first fix",
+        spec="drone-first-fix.toml",
+        knob="agents",
+        options="--agents {value} --as-described --first-fix --iterations 2",
+        values=(20, 60),
+    ),
     DemoVariant(
         name="made to fit",
         spec="drone-fit.toml",

@@ -1,6 +1,7 @@
 """The training as two assessments describe it, with the waste they saw and the waste they missed.
 
-Kept on purpose: a history beside observations that contain it, observations cloned into a list and
+Kept on purpose: a history beside observations that contain it (which the second assessment had
+removed: `--first-fix`), observations cloned into a list and
 then stacked, a rollout that records gradients, one update over every step of every agent at once,
 graphs that are retained, and names that keep the last one alive while the next one is built.
 """
@@ -28,14 +29,20 @@ class DescribedEnv:
         agents, device = settings.agents, flight.device
         self.settings = settings
         self.flight = flight
-        self.imu_history = torch.zeros(agents, settings.window, CHANNELS, device=device)
+        self.imu_history = (
+            None
+            if settings.first_fix
+            else torch.zeros(agents, settings.window, CHANNELS, device=device)
+        )
         self.observations = torch.zeros(agents, settings.observation, device=device)
         self.pos_history = torch.zeros(agents, EPISODE, 3, device=device)
         self.step_count = 0
 
     def reset(self) -> Tensor:
         self.flight.reset()
-        self.imu_history.zero_()
+        if self.imu_history is not None:
+            self.imu_history.zero_()
+        self.observations.zero_()
         self.step_count = 0
         return self._observe()
 
@@ -44,13 +51,19 @@ class DescribedEnv:
         fresh = torch.empty(settings.agents, settings.fresh, CHANNELS, device=self.flight.device)
         rewards = torch.empty(settings.agents, device=self.flight.device)
         self.flight.advance(actions, fresh, rewards, settings.every)
-        self.imu_history = torch.cat([self.imu_history[:, settings.fresh :], fresh], dim=1)
+        if self.imu_history is not None:
+            self.imu_history = torch.cat([self.imu_history[:, settings.fresh :], fresh], dim=1)
+        else:  # the window slides within the observations
+            windows = self.observations[:, :-TARGETS]
+            kept = windows[:, settings.fresh * CHANNELS :]
+            windows.copy_(torch.cat([kept, fresh.flatten(1)], dim=1))
         self.pos_history[:, self.step_count] = self.flight.position
         self.step_count += 1
         return self._observe(), rewards
 
     def _observe(self) -> Tensor:
-        self.observations[:, :-TARGETS] = self.imu_history.flatten(1)
+        if self.imu_history is not None:
+            self.observations[:, :-TARGETS] = self.imu_history.flatten(1)
         self.flight.targets(self.observations[:, -TARGETS:])
         return self.observations
 

@@ -36,6 +36,9 @@ class Settings:
     )
     act_every: int = option(1, "ask the policy only every how-many-th step", least=1)
     learning_rate: float = option(1e-3, "of both optimizers")
+    first_fix: bool = option(
+        False, "with --as-described: no history beside the observations, the assessments' own fix"
+    )
     seed: int = option(0, "of everything that is drawn at random")
     device: str = "cpu"
     paths: int = 0  # of how many drones the flown path is kept, for a picture
