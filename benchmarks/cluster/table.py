@@ -56,6 +56,8 @@ def _studies(parts: dict[str, Any]) -> list[str]:
 
 
 def _asked(parts: dict[str, Any]) -> list[str]:
+    if "fit" not in parts or "asks" not in parts:
+        return ["", "What is asked of these studies: not measured yet."]
     fit, asks = parts["fit"], parts["asks"]
     times = (
         f"{parts['worst']['seconds'] / fit['seconds']:.2f} times" if "worst" in parts else _LATER
