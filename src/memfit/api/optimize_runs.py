@@ -123,6 +123,12 @@ class Runs:
         return round(median(peaks)) if peaks else None
 
     @property
+    def differs_by(self) -> int:
+        """By how much the peaks of unchanged runs differ."""
+        peaks = [run.peak_bytes for run in self.unchanged if run.peak_bytes is not None]
+        return max(peaks) - min(peaks) if peaks else 0
+
+    @property
     def digests(self) -> list[str]:
         return [run.trained.digest for run in self.unchanged if run.trained is not None]
 
