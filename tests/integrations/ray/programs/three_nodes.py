@@ -22,6 +22,7 @@ SHARD = str(Path(__file__).with_name("shard.py"))
 
 def shard(rank: int, agents: str, folder: str) -> tuple[str, int, int | None, str]:
     """Run one, and measure it as a sweep does."""
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"  # as in a plan's child: threads that wait sleep
     words = [sys.executable, SHARD, str(rank), str(NODES), f"{folder}/meet", "--agents", agents]
     words += ["--iterations", "1", "--act-every", "25", "--max-minibatches", "4", "--quiet"]
     os.environ.pop("OMP_NUM_THREADS", None)  # Ray's own: the plan is of a plain run
