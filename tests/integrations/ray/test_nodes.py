@@ -13,7 +13,7 @@ from tests.truth.published import bounds
 
 SPEC = str(Path(__file__).parents[3] / "src/memfit/specs/drone-fit.toml")
 PROGRAMS = Path(__file__).parent / "programs"
-NODE, AGENTS = 704 * MIB, 24_000
+NODE, AGENTS = 720 * MIB, 22_500
 
 
 @NEEDS_RAY
@@ -22,7 +22,7 @@ NODE, AGENTS = 704 * MIB, 24_000
 @pytest.mark.truth
 @pytest.mark.timeout(1200)
 def test_each_node_holds_what_it_is_planned_to_hold(cluster: RealCluster, tmp_path: Path) -> None:
-    words = ("plan", SPEC, "--set", f"agents={AGENTS}", "--nodes", "704MiB", "--format", "json")
+    words = ("plan", SPEC, "--set", f"agents={AGENTS}", "--nodes", "720MiB", "--format", "json")
     plan = cluster.memfit(*words)
     assert plan.returncode == 0, plan.stderr
     nodes = json.loads(plan.stdout)["nodes"]
