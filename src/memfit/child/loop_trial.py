@@ -177,6 +177,10 @@ class LoopTrial:
             found = looked_at_in_a_fork(variables)
             self.lengths = lists_of(variables, ()), self._done
             self.others = self._others()
+        if self.at_end:
+            more = self._done / max(1, self.lengths[1])
+            for earlier, rows in self.held.items():
+                self.held[earlier] = [_filled(row, more) for row in rows]
         if found:
             self.held[moment] = [*self._gone(moment, found), *found] if self.at_end else found
             self.last = found
@@ -184,8 +188,7 @@ class LoopTrial:
     def _gone(self, moment: str, found: list[TrialArrays]) -> list[TrialArrays]:
         """What an earlier look saw and a script at its end no more: variables of functions."""
         there = {row.path for row in found}
-        more = self._done / max(1, self.lengths[1])
-        return [_filled(row, more) for row in self.held.get(moment, ()) if row.path not in there]
+        return [row for row in self.held.get(moment, ()) if row.path not in there]
 
     @property
     def _done(self) -> int:
