@@ -57,9 +57,7 @@ def in_use(data: Data) -> Iterator[Picture]:
             )
         )
     pss = [reading["pss_bytes"] for reading in readings]
-    words = [
-        _since(f"frame {f:,}, all of it", n, pss[0]) for f, n in zip(frames, pss, strict=True)
-    ]
+    words = [_since(f"frame {f:,}, all of it", n, pss[0]) for f, n in zip(frames, pss, strict=True)]
     more = [amount - pss[0] for amount in pss]
     grown += more
     traces.append(
