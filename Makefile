@@ -10,7 +10,7 @@ RLLIB := .rivals/rllib
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-browser docs lint types test test-parallel test-alone test-slow test-harm test-pythons demo documents bench-accuracy bench-cluster bench-device bench-explain bench-forecast bench-live bench-loops bench-optimize bench-profile bench-record bench-scale bench-speed \
+.PHONY: help install install-browser docs lint types test test-parallel test-alone test-slow test-harm test-pythons demo documents test-ray bench-accuracy bench-cluster bench-device bench-explain bench-forecast bench-live bench-loops bench-optimize bench-profile bench-record bench-scale bench-speed \
 	bench-fighter bench-ninja bench-trader clean
 
 help:  ## show these verbs
@@ -78,6 +78,10 @@ test-harm: install  ## faults around trainings, explanations, fuzzing: nothing m
 		$(BIN)/python -m benchmarks.harm $$stage || exit 1; \
 	done
 
+test-ray: install  ## real clusters of Ray on loopback, which is installed for it (ten minutes)
+	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[ray]'
+	$(BIN)/python -m pytest tests/integrations/ray -m 'slow or not slow' $(PYTEST_ARGS)
+
 # Other interpreters, by name or where pyenv keeps them. A name may stand for none that works.
 PYTHONS := 3.12 3.13
 PYENV_ROOT ?= $(HOME)/.pyenv
@@ -116,7 +120,8 @@ bench-accuracy: install  ## predicted against measured peaks over many configura
 	done
 
 bench-cluster: install  ## a study within a limit, beside the same with a worst-case share for all (long)
-	for stage in asks fit worst alone table; do \
+	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[ray]'
+	for stage in asks fit worst alone ray-fit ray-worst ray-kill table; do \
 		$(BIN)/python -m benchmarks.cluster $$stage || exit 1; \
 	done
 

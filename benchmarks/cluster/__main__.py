@@ -12,7 +12,7 @@ from typing import Any
 
 import optuna
 
-from benchmarks.cluster import table
+from benchmarks.cluster import ray_study, table
 from benchmarks.stages import keep, say
 from memfit.integrations.optuna import Within, within
 from memfit.measure.kernel import proc
@@ -160,6 +160,9 @@ def main() -> None:
         "fit": lambda trials: study("fit", trials, "fit"),
         "worst": lambda trials: study("worst", trials, 1),
         "alone": alone,
+        "ray-fit": lambda trials: ray_study.study(RESULTS, "ray-fit", trials, whole=False),
+        "ray-worst": lambda trials: ray_study.study(RESULTS, "ray-worst", trials, whole=True),
+        "ray-kill": lambda trials: ray_study.killed_node(RESULTS),
         "asks": asks,
         "table": lambda trials: table.write(RESULTS),
     }

@@ -51,9 +51,22 @@ class First(BaseFeaturesExtractor):
 
 def objective(trial: Any) -> float:
     """Two rollouts, each learned once."""
-    n_steps = trial.suggest_int("n_steps", 64, 6080, step=32)
-    batch_size = trial.suggest_categorical("batch_size", [16, 32, 64])
-    rate = trial.suggest_float("learning_rate", 1e-5, 1e-3, log=True)
+    return _learned(
+        trial.suggest_int("n_steps", 64, 6080, step=32),
+        trial.suggest_categorical("batch_size", [16, 32, 64]),
+        trial.suggest_float("learning_rate", 1e-5, 1e-3, log=True),
+    )
+
+
+def train(config: dict[str, Any]) -> None:
+    """The same as a function of Tune."""
+    loss = _learned(config["n_steps"], config["batch_size"], config["learning_rate"])
+    from ray import tune
+
+    tune.report({"loss": loss})
+
+
+def _learned(n_steps: int, batch_size: int, rate: float) -> float:
     torch.set_num_threads(1)
     model = PPO(
         "MlpPolicy",

@@ -26,6 +26,7 @@ def write(results: Path) -> None:
         ),
         *_studies(parts),
         *_asked(parts),
+        *_on_nodes(parts),
     ]
     (results.parent / "README.md").write_text("\n".join(lines) + "\n")
 
@@ -97,3 +98,63 @@ def _asked(parts: dict[str, Any]) -> list[str]:
         would = sum(trial["peak_bytes"] <= fit["limit_bytes"] for trial in ran)
         fitted = f"{would} of {len(ran)} that were run alone, with three times the limit"
     return [*lines, f"| none pruned that would have fitted | {fitted} |"]
+
+
+def _on_nodes(parts: dict[str, Any]) -> list[str]:
+    rows = [
+        _node_row(name, parts[stage])
+        for stage, name in (("ray-fit", "by plan"), ("ray-worst", "a whole node each"))
+        if stage in parts
+    ]
+    lines = [
+        "",
+        "## On three Ray nodes of 2 GiB",
+        "",
+        (
+            "The same training as trials of Tune, with `n_steps` up to 2,240, on three nodes on "
+            "loopback of one machine. `given` is what Ray had given away, `held` what the nodes' "
+            "processes held, both of 6 GiB on average while a trial waited."
+        ),
+        "",
+        (
+            "| study | trials | complete | refused | failed | over demand | time | an hour | given "
+            "| held | planned bound above the peak | load of the machine |"
+        ),
+        "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
+        *(rows or [f"| {_LATER} |" + " |" * 11]),
+    ]
+    if "ray-fit" in parts and "ray-worst" in parts:
+        times = parts["ray-worst"]["seconds"] / parts["ray-fit"]["seconds"]
+        lines += ["", f"By plan: {times:.2f} times the trials an hour of a whole node each (1.8)."]
+    if "ray-kill" in parts:
+        nodes, alone = parts["ray-kill"]["nodes"], parts["ray-kill"]["alone"]
+        apart = max(
+            abs(a["peak_bytes"] - b["peak_bytes"]) for a, b in zip(nodes, alone, strict=False)
+        )
+        same = [p["value"] for p in nodes] == [p["value"] for p in alone]
+        lines += [
+            "",
+            (
+                f"A sweep of {len(alone)} values with a node killed in its middle: "
+                f"{len(nodes)} of {len(alone)} points, "
+                f"{'the same values' if same else 'OTHER VALUES'}, peaks at most "
+                f"{format_bytes(apart)} apart from those alone."
+            ),
+        ]
+    return lines
+
+
+def _node_row(name: str, found: dict[str, Any]) -> str:
+    trials = found["trials"]
+    done = [trial for trial in trials if trial["ended"] == "complete"]
+    refused = sum(trial["refused"] for trial in trials)
+    failed = found["asked"] - len(done) - refused
+    over = sum(trial["over_demand"] for trial in trials)
+    above = [t["demand_bytes"] / t["peak_bytes"] - 1 for t in done if t["peak_bytes"]]
+    bound = f"{min(above):+.1%} to {max(above):+.1%}" if above else _LATER
+    return (
+        f"| {name} | {found['asked']} | {len(done)} | {refused} | {failed} | {over} "
+        f"| {found['seconds']:.0f} s | {3600 * len(done) / found['seconds']:.0f} "
+        f"| {found['given_share']:.0%} | {found['held_share']:.0%} | {bound} "
+        f"| {found['load']:.0f} |"
+    )

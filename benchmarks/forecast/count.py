@@ -24,11 +24,13 @@ class Count:
     truth: str
     runs: int = 0
     moments: int = 0  # at which growth was there to be told
-    told: int = 0
+    told: int = 0  # as growth at one pace, whether or not it was sure to be a leak
+    told_sure: int = 0  # as a leak
     at_once: int = 0  # runs told at the first moment
     tellable: int = 0  # runs with such a moment
     verdicts: int = 0  # right, of all that was seen
     alarms: int = 0  # runs of which a leak was told at any moment, though there is none
+    growing: int = 0  # runs of which growth at one pace was told at any moment, or a leak
     early: int = 0  # runs of which a leak was told before it began
     crossings: int = 0
     held: int = 0  # crossings within the interval
@@ -49,9 +51,11 @@ def count(count: Count, run: Run, draw: Random) -> None:
         count.verdicts += whole.growth in _right(run)
     if run.truth == LEAK:
         began = next((r.seconds for r, g in zip(run.readings, run.grown, strict=True) if g), 0.0)
-        count.early += _alarmed(run, began)
+        count.early += _worst(run, began) is not None
     else:
-        count.alarms += _alarmed(run, run.readings[-1].seconds)
+        worst = _worst(run, run.readings[-1].seconds)
+        count.alarms += worst is Growth.LEAKING
+        count.growing += worst is not None
     if run.truth != NEITHER:
         _count_growth(count, run, draw)
 
@@ -63,13 +67,15 @@ def _right(run: Run) -> tuple[Growth, ...]:
     return (Growth.FILLING,) if last and last[0].room else (Growth.STABLE,)
 
 
-def _alarmed(run: Run, end: float) -> bool:
-    """Whether a leak was told before this time."""
-    at = 0.0
+def _worst(run: Run, end: float) -> Growth | None:
+    """What was told before this time: a leak, growth at one pace, or neither."""
+    at, found = 0.0, None
     while (at := at + (_OFTEN if at < _BEGINNING else _SELDOM)) < end:
-        if forecast(_until(run.readings, at), None).growth is Growth.LEAKING:
-            return True
-    return False
+        growth = forecast(_until(run.readings, at), None).growth
+        if growth is Growth.LEAKING:
+            return growth
+        found = growth if growth is Growth.GROWING else found
+    return found
 
 
 def _count_growth(count: Count, run: Run, draw: Random) -> None:
@@ -88,6 +94,7 @@ def _count_growth(count: Count, run: Run, draw: Random) -> None:
         right = found.growth in _growths(run)
         count.moments += 1
         count.told += right
+        count.told_sure += right and found.growth is not Growth.GROWING
         crossed = next(r.seconds for r in run.readings if r.bytes >= limit)
         if crossed <= seen[-1].seconds:
             continue
@@ -99,7 +106,7 @@ def _count_growth(count: Count, run: Run, draw: Random) -> None:
 
 
 def _growths(run: Run) -> tuple[Growth, ...]:
-    return (Growth.LEAKING,) if run.truth == LEAK else (Growth.FILLING,)
+    return (Growth.LEAKING, Growth.GROWING) if run.truth == LEAK else (Growth.FILLING,)
 
 
 def _judged(run: Run, at: float, limit: int | None) -> Forecast:

@@ -10,215 +10,221 @@ from benchmarks.forecast.runs import (
     LEAK,
     MIB,
     NEITHER,
+    Amount,
+    Maker,
     Run,
     Steps,
     begun,
     breathing,
     log_uniform,
+    teeth,
 )
 
 
-def leak_whose_pace_changes(draw: Random) -> Run:
-    """Faster or slower with what is learnt: the pace wanders by up to a half."""
+def _leaking(draw: Random, low: float, high: float) -> tuple[Maker, float]:
+    """A run that is long enough to leak 400 MiB at some rate, as far as 2000 s allow."""
     run = begun(draw)
-    rate, start = log_uniform(draw, 0.05, 4) * MIB, run.start
-    run.length = start + min(2000, max(120, 400 * MIB / rate))
-    slow, turn = draw.uniform(60, 600), draw.uniform(0, 2 * math.pi)
-    wander = draw.uniform(0, 0.5)
+    rate = log_uniform(draw, low, high) * MIB
+    run.length = run.start + min(2000, max(150, 400 * MIB / rate))
+    return run, rate
+
+
+def leak_of_a_table_that_doubles(draw: Random) -> Run:
+    """A dictionary that is never cleared: its entries at one pace, its table twice as large."""
+    run, rate = _leaking(draw, 0.1, 5)
+    first = draw.uniform(1, 8) * MIB
 
     def leaked(seconds: float) -> float:
-        since = max(0.0, seconds - start)
-        waves = math.cos(turn) - math.cos(turn + since / slow)
-        return max(0.0, rate * (since + wander * slow * waves))
+        kept = rate * max(0.0, seconds - run.start)
+        table = first * 2 ** math.ceil(math.log2(kept / first)) if kept > first else first
+        return kept + 0.2 * (table - first)
 
     run.leak = leaked
-    run.added.append(breathing(draw, start, longest=15))
-    return run.make("leak whose pace changes", LEAK)
+    return run.make("leak of a table that doubles", LEAK)
 
 
-def leak_of_episodes(draw: Random) -> Run:
-    """Episodes of very different lengths; each leaves in proportion to its length."""
+def leak_of_evaluations(draw: Random) -> Run:
+    """Only evaluations leak, and they come at equal distances."""
+    run, rate = _leaking(draw, 0.1, 3)
+    every, lasts = draw.uniform(10, 60), draw.uniform(2, 10)
+    height = log_uniform(draw, 5, 100) * MIB
+
+    def leaked(seconds: float) -> float:
+        turns, since = divmod(max(0.0, seconds - run.start), every)
+        return rate * every * (turns + min(1.0, since / lasts))
+
+    run.leak = leaked
+    run.added.append(lambda s: height if s > run.start and (s - run.start) % every < lasts else 0.0)
+    return run.make("leak of evaluations", LEAK)
+
+
+def leak_of_two_workers(draw: Random) -> Run:
+    """Two of several workers leak, each at a pace of its own, and begin at different times."""
+    run, rate = _leaking(draw, 0.1, 3)
+    later = run.start + draw.uniform(0, 40)
+    run.processes = lambda seconds: 6
+    run.leak = lambda s: rate * max(0.0, s - run.start) + rate / 2 * max(0.0, s - later)
+    run.added.append(breathing(draw, run.start, longest=10))
+    return run.make("leak of two workers", LEAK)
+
+
+def leak_with_collections(draw: Random) -> Run:
+    """A leak below garbage: small teeth, and every few of them a large one."""
+    run, rate = _leaking(draw, 0.2, 6)
+    run.leak = lambda seconds: rate * max(0.0, seconds - run.start)
+    run.added.append(_nested_teeth(draw, run.start))
+    return run.make("leak with collections", LEAK)
+
+
+def leak_after_a_pause(draw: Random) -> Run:
+    """Warms up, waits for data or a lock, then trains and leaks."""
     run = begun(draw)
-    rate = log_uniform(draw, 0.05, 4) * MIB
-    run.length = run.start + min(2000, max(120, 400 * MIB / rate))
-    mean, at, marks = log_uniform(draw, 0.5, 8), run.start, []
+    rate, begins = log_uniform(draw, 0.1, 6) * MIB, run.start + draw.uniform(20, 200)
+    run.length = begins + min(2000, max(150, 400 * MIB / rate))
+    run.leak = lambda seconds: max(0.0, rate * (seconds - begins))
+    run.added.append(breathing(draw, begins, longest=20))
+    return run.make("leak after a pause", LEAK)
+
+
+def leak_of_shrinking_episodes(draw: Random) -> Run:
+    """What an episode leaves stays the same, and episodes get longer: down to 60 % of the pace."""
+    run, rate = _leaking(draw, 0.2, 5)
+    at, gap, longer = run.start, log_uniform(draw, 0.3, 4), draw.uniform(1.0, 1.6)
+    marks, lasts = [], run.length - run.start
     while at < run.length:
-        lasts = mean * draw.paretovariate(2.5) * 0.6
-        at += lasts
-        marks.append((at, rate * lasts))
+        at += gap * (1 + (longer - 1) * (at - run.start) / lasts)
+        marks.append((at, rate * gap))
     run.leak = Steps(marks)
-    return run.make("leak of episodes", LEAK)
+    return run.make("leak of episodes that get longer", LEAK)
 
 
-def replay_beside_evaluations(draw: Random) -> Run:
-    """A replay that is filled, beside evaluations at equal distances."""
+def replay_beside_rollouts(draw: Random) -> Run:
+    """A replay that is filled in bursts, one after each rollout."""
     run = begun(draw)
-    run.size, rate = log_uniform(draw, 200, 4000) * MIB, log_uniform(draw, 0.2, 10) * MIB
-    run.filled = lambda seconds: min(run.size, max(0.0, rate * (seconds - run.start)))
-    every, lasts = draw.uniform(20, 120), draw.uniform(2, 15)
-    height = log_uniform(draw, 10, 200) * MIB
-    run.added.append(
-        lambda seconds: height if seconds > run.start and seconds % every < lasts else 0.0
-    )
-    return run.make("replay beside evaluations", FILLING)
+    run.size, rate = log_uniform(draw, 150, 4000) * MIB, log_uniform(draw, 0.2, 10) * MIB
+    every = draw.uniform(1, 12)
+    run.filled = lambda s: min(run.size, rate * every * (max(0.0, s - run.start) // every))
+    run.added.append(teeth(draw, run.start))
+    return run.make("replay beside rollouts", FILLING)
 
 
-def late_collections(draw: Random) -> Run:
-    """Garbage in cycles, which is collected at uneven times."""
+def compiled_shapes(draw: Random) -> Run:
+    """A program for each shape that comes, of so many: new ones become rare."""
     run = begun(draw)
-    rate, mean = log_uniform(draw, 0.5, 15) * MIB, log_uniform(draw, 1, 6)
-    drops, at = [run.start], run.start
+    shapes, each = draw.randint(5, 40), log_uniform(draw, 1, 30) * MIB
+    at, gap, seen, marks = run.start, log_uniform(draw, 0.3, 4), set(), []
     while at < run.length:
-        at += mean * draw.uniform(0.4, 1.6)
-        drops.append(at)
-    run.added.append(
-        lambda s: rate * (s - max((d for d in drops if d <= s), default=s)) if s > run.start else 0
-    )
-    run.every = max(run.every, 0.5)
-    return run.make("late collections", NEITHER)
+        at += draw.expovariate(1 / gap)
+        shape = draw.randrange(shapes)
+        if shape not in seen:
+            seen.add(shape)
+            marks.append((at, each * draw.uniform(0.5, 1.5)))
+    run.added.append(Steps(marks))
+    return run.make("compiled shapes", NEITHER)
 
 
-def workers_that_come_and_go(draw: Random) -> Run:
-    """Evaluation workers, started anew each time, all of them as large as the last."""
+def first_epoch(draw: Random) -> Run:
+    """Samples are kept as they are met for the first time, in an epoch of up to two minutes."""
     run = begun(draw)
-    each, count = draw.uniform(30, 300) * MIB, draw.randint(1, 8)
-    every, lasts = draw.uniform(15, 120), draw.uniform(3, 12)
+    size, lasts = log_uniform(draw, 10, 1000) * MIB, log_uniform(draw, 10, 120)
+    run.length = max(run.length, run.start + 3 * lasts)
+    run.added.append(lambda s: size * min(1.0, max(0.0, s - run.start) / lasts))
+    return run.make("first epoch", NEITHER)
+
+
+def nested_collections(draw: Random) -> Run:
+    """Garbage of young objects is collected often, that of old ones seldom."""
+    run = begun(draw)
+    run.added.append(_nested_teeth(draw, run.start))
+    return run.make("nested collections", NEITHER)
+
+
+def _nested_teeth(draw: Random, start: float) -> Amount:
+    young, count = log_uniform(draw, 0.5, 6), draw.randint(4, 12)
+    small, large = log_uniform(draw, 2, 40) * MIB, log_uniform(draw, 5, 150) * MIB
+    old = young * count
+
+    def amount(seconds: float) -> float:
+        since = seconds - start
+        if since <= 0:
+            return 0.0
+        return small * (since % young) / young + large * (since % old // young) / count
+
+    return amount
+
+
+def pages_taken_and_given_back(draw: Random) -> Run:
+    """A full machine takes pages away at once; the run has them back bit by bit."""
+    run = begun(draw)
+    size, slow = log_uniform(draw, 10, 300) * MIB, log_uniform(draw, 3, 40)
+    taken, at = [], run.start
+    while (at := at + draw.expovariate(1 / 120)) < run.length:
+        taken.append(at)
 
     def there(seconds: float) -> float:
-        since = (seconds - run.start) % every if seconds > run.start else every
-        return count * min(1.0, since / 2) if since < lasts else 0.0
+        last = max((t for t in taken if t <= seconds), default=None)
+        return size if last is None else size * -math.expm1(-(seconds - last) / slow)
 
-    run.processes = lambda seconds: 1 + math.ceil(there(seconds))
-    run.added.append(lambda seconds: each * there(seconds))
-    return run.make("workers that come and go", NEITHER)
+    run.added.append(there)
+    return run.make("pages taken and given back", NEITHER)
 
 
-def fragments(draw: Random) -> Run:
-    """A heap that wanders around what it needs, and comes back to it."""
+def longer_evaluations(draw: Random) -> Run:
+    """Episodes of evaluations get longer with what is learnt, up to their time limit."""
     run = begun(draw)
-    wide, slow, every = log_uniform(draw, 1, 12) * MIB, log_uniform(draw, 3, 20), 0.25
-    levels, level = [], 0.0
-    for _ in range(int(run.length / every) + 2):
-        level += -level * every / slow + draw.gauss(0, wide * math.sqrt(2 * every / slow))
-        levels.append(level)
-    run.added.append(lambda seconds: 3 * wide + levels[int(seconds / every)])
-    return run.make("fragments", NEITHER)
-
-
-def compiling(draw: Random) -> Run:
-    """A start with long silences: compilers, downloads, then a jump to what training needs."""
-    run = begun(draw)
-    at, marks = run.start, []
-    for _ in range(draw.randint(1, 3)):
-        at += log_uniform(draw, 5, 60)
-        marks.append((at, log_uniform(draw, 30, 600) * MIB))
-    run.added.append(Steps(marks))
-    run.start = at
-    run.length = max(run.length, at + 120)
-    run.added.append(breathing(draw, at, longest=15))
-    return run.make("compiling", NEITHER)
-
-
-def leak_that_pauses(draw: Random) -> Run:
-    """A leak of one phase: it stands still while the other phase lasts."""
-    run = begun(draw)
-    rate, start = log_uniform(draw, 0.1, 6) * MIB, run.start
-    on, off = draw.uniform(2, 20), draw.uniform(1, 15)
-    run.length = start + min(2000, max(120, 400 * MIB / rate * (on + off) / on))
-
-    def leaked(seconds: float) -> float:
-        turns, since = divmod(max(0.0, seconds - start), on + off)
-        return rate * (turns * on + min(since, on))
-
-    run.leak = leaked
-    return run.make("leak that pauses", LEAK)
-
-
-def checkpoints_kept(draw: Random) -> Run:
-    """The last few checkpoints are kept in memory: a step for each, until they are so many."""
-    run = begun(draw)
-    each, most = log_uniform(draw, 5, 150) * MIB, draw.randint(2, 6)
-    every, first = log_uniform(draw, 10, 120), run.start + draw.uniform(5, 60)
-    run.length = max(run.length, first + (most + 4) * every)
-    run.added.append(Steps([(first + i * every, each) for i in range(most)]))
-    if draw.random() < 0.5:
-        run.added.append(breathing(draw, run.start))
-    return run.make("checkpoints kept", NEITHER)
-
-
-def long_evaluations(draw: Random) -> Run:
-    """Every few minutes a long evaluation, whose episodes are kept until it is over."""
-    run = begun(draw)
-    every, lasts = draw.uniform(60, 240), draw.uniform(8, 40)
-    height = log_uniform(draw, 10, 300) * MIB
-    run.length = max(run.length, run.start + 3 * every)
+    every, slow = draw.uniform(10, 60), log_uniform(draw, 30, 400)
+    height, lasts = log_uniform(draw, 10, 300) * MIB, draw.uniform(1, 6)
 
     def evaluated(seconds: float) -> float:
-        since = (seconds - run.start) % every - (every - lasts)
-        return height * since / lasts if seconds > run.start and since > 0 else 0.0
+        since = seconds - run.start
+        learnt = -math.expm1(-max(0.0, since) / slow)
+        return height * learnt if since > 0 and since % every < lasts else 0.0
 
     run.added.append(evaluated)
-    return run.make("long evaluations", NEITHER)
+    return run.make("longer evaluations", NEITHER)
 
 
-def arenas_that_settle(draw: Random) -> Run:
-    """Threads that meet in malloc get arenas of their own: some at first, then seldom one more."""
+def loaders_of_each_epoch(draw: Random) -> Run:
+    """Workers that load data are started anew with each epoch, and fill their queues."""
     run = begun(draw)
-    each, at, marks = log_uniform(draw, 1, 40) * MIB, run.start, []
-    wait = log_uniform(draw, 0.5, 10)
-    for _ in range(draw.randint(4, 16)):
-        at += draw.expovariate(1 / wait)
-        wait *= draw.uniform(1.1, 2)
-        marks.append((at, each * draw.uniform(0.5, 1.5)))
-    run.added.append(Steps(marks))
-    run.added.append(breathing(draw, run.start, longest=20))
-    return run.make("arenas that settle", NEITHER)
-
-
-def leak_that_speeds_up(draw: Random) -> Run:
-    """Each step leaves as much, and steps come faster, when exploring ends: up to three times."""
-    run = begun(draw)
-    rate, start = log_uniform(draw, 0.1, 4) * MIB, run.start
-    run.length = start + min(2000, max(150, 500 * MIB / rate))
-    faster, ends = draw.uniform(1.2, 3), start + draw.uniform(0.2, 0.6) * (run.length - start)
-    run.leak = lambda seconds: (
-        rate * (max(0.0, min(seconds, ends) - start) + faster * max(0.0, seconds - ends))
+    every, slow = draw.uniform(20, 180), log_uniform(draw, 1, 15)
+    workers, each = draw.randint(2, 8), log_uniform(draw, 10, 80) * MIB
+    run.processes = lambda seconds: 1 + workers * (seconds > run.start)
+    run.added.append(
+        lambda s: (
+            workers * each * -math.expm1(-((s - run.start) % every) / slow) if s > run.start else 0
+        )
     )
-    run.added.append(breathing(draw, start, longest=15))
-    return run.make("leak that speeds up", LEAK)
+    return run.make("loaders of each epoch", NEITHER)
 
 
-def leak_below_levels(draw: Random) -> Run:
-    """A leak below a curriculum: each level's world is larger than the one before, or smaller."""
+def pages_copied_after_a_fork(draw: Random) -> Run:
+    """Each worker copies the pages that it touches, until it has touched them all."""
     run = begun(draw)
-    rate, start, at = log_uniform(draw, 0.1, 6) * MIB, run.start, run.start
-    run.length = start + min(2000, max(150, 500 * MIB / rate))
-    run.leak = lambda seconds: max(0.0, rate * (seconds - start))
-    marks, tall = [], log_uniform(draw, 5, 80) * MIB
-    while (at := at + draw.uniform(30, 200)) < run.length:
-        marks.append((at, tall * draw.uniform(-0.6, 1)))
-    run.added.append(Steps([(start, tall), *marks]))
-    return run.make("leak below levels", LEAK)
+    workers, each = draw.randint(2, 12), log_uniform(draw, 5, 100) * MIB
+    paces = [log_uniform(draw, 3, 40) for _ in range(workers)]
+    run.processes = lambda seconds: 1 + workers
+    run.length = max(run.length, run.start + 10 * max(paces))
+    run.added.append(
+        lambda s: sum(each * -math.expm1(-max(0.0, s - run.start) / slow) for slow in paces)
+    )
+    return run.make("pages copied after a fork", NEITHER)
 
 
-def leak_beside_reclaimed_pages(draw: Random) -> Run:
-    """A leak on a full machine, which takes pages of files away now and then."""
+def queue_of_objects(draw: Random) -> Run:
+    """A `deque(maxlen=...)` of Python objects: like a leak, until it is full."""
     run = begun(draw)
-    rate, start, at = log_uniform(draw, 0.2, 6) * MIB, run.start, run.start
-    run.length = start + min(2000, max(150, 500 * MIB / rate))
-    run.leak = lambda seconds: max(0.0, rate * (seconds - start))
-    pages, marks = log_uniform(draw, 5, 60) * MIB, []
-    run.added.append(lambda seconds: 2 * pages)
-    while (at := at + draw.expovariate(1 / 40)) < run.length:
-        share = draw.uniform(0.1, 1)
-        marks += [(at, -pages * share), (at + draw.uniform(1, 30), pages * share)]
-    run.added.append(Steps(marks))
-    return run.make("leak beside reclaimed pages", LEAK)
+    size, rate = log_uniform(draw, 50, 2000) * MIB, log_uniform(draw, 0.3, 10) * MIB
+    run.length = run.start + 1.5 * size / rate + 60
+    run.added.append(lambda s: min(size, rate * max(0.0, s - run.start)))
+    return run.make("queue of objects", NEITHER)
 
 
+BEYOND = (queue_of_objects,)
 KINDS = (
-    *(leak_whose_pace_changes, leak_of_episodes, replay_beside_evaluations, late_collections),
-    *(workers_that_come_and_go, fragments, compiling, leak_that_pauses),
-    *(checkpoints_kept, long_evaluations, arenas_that_settle),
-    *(leak_that_speeds_up, leak_below_levels, leak_beside_reclaimed_pages),
+    *(leak_of_a_table_that_doubles, leak_of_evaluations, leak_of_two_workers),
+    *(leak_with_collections, leak_after_a_pause, leak_of_shrinking_episodes),
+    *(replay_beside_rollouts, compiled_shapes, first_epoch, nested_collections),
+    *(pages_taken_and_given_back, longer_evaluations, loaders_of_each_epoch),
+    *(pages_copied_after_a_fork,),
 )

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from benchmarks.optimize import table
-from benchmarks.optimize.cases import CASES, REPORT, SYSTEM, TUNING
+from benchmarks.optimize.cases import CASES, EARLIER, REPORT, SYSTEM, TUNING
 from benchmarks.optimize.runs import fitted, optimized
 from benchmarks.stages import keep, say
 
@@ -18,7 +18,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.optimize", description=__doc__)
     parser.add_argument("stage", choices=("run", "table"))
     parser.add_argument("--only", action="append", metavar="NAME", help="only these cases")
-    parser.add_argument("--group", choices=(TUNING, REPORT, SYSTEM), help="only this group")
+    parser.add_argument(
+        "--group", choices=(TUNING, EARLIER, REPORT, SYSTEM), help="only this group"
+    )
     parser.add_argument("--again", action="store_true", help="also cases that have a result")
     asked = parser.parse_args()
     if asked.stage == "table":

@@ -1,4 +1,4 @@
-"""Read and write amounts of memory. Bytes are exact integers; people read MiB and GiB."""
+"""Read and write amounts of memory, and long names. Bytes are integers; people read MiB, GiB."""
 
 from __future__ import annotations
 
@@ -75,3 +75,11 @@ def format_bytes(value: int) -> str:
             digits = 2 if amount < 10 else 1 if amount < 100 else 0
             return f"{sign}{amount:.{digits}f} {name}"
     raise AssertionError("unreachable")
+
+
+def shortened(text: str, most: int) -> str:
+    """A long name without its middle: its beginning and its end tell most."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) * 2 // 3
+    return f"{text[: most - 1 - end]}…{text[-end:]}"

@@ -46,10 +46,25 @@ def test_a_short_clean_run_is_no_leak() -> None:
 
 def test_a_leak_after_the_start_is_told_with_its_time() -> None:
     found = judged(lambda s: imports(s) + max(0, s - 8) * 5, 60)
-    assert found.growth is Growth.LEAKING
+    assert found.growth is Growth.GROWING
     assert found.bytes_per_second == pytest.approx(5 * MIB, rel=0.05)
     assert found.low is not None and found.high is not None
     assert found.low <= 8 + (4096 - 300) / 5 <= found.high
+
+
+def test_what_grows_at_one_pace_is_a_leak_once_that_has_lasted() -> None:
+    whole = run(lambda s: imports(s) + max(0, s - 8) * 5, 240)
+    told = [forecast(whole[: 4 * until], None).growth for until in range(20, 240, 20)]
+    assert told == sorted(told, key=[Growth.UNKNOWN, Growth.GROWING, Growth.LEAKING].index)
+    assert {*told} == {Growth.UNKNOWN, Growth.GROWING, Growth.LEAKING}
+    assert forecast(whole[: 4 * 60], 900 * MIB).condition == " if it goes on so"
+    assert forecast(whole, 9000 * MIB).condition == ""
+
+
+def test_a_run_that_grew_to_its_end_has_leaked() -> None:
+    short = run(lambda s: imports(s) + max(0, s - 8) * 5, 50)
+    assert forecast(short, None).growth is Growth.GROWING
+    assert verdict(short, None).growth is Growth.LEAKING
 
 
 def test_a_leak_stays_one_to_the_end_of_a_run_that_is_killed() -> None:
@@ -74,7 +89,7 @@ def test_a_leak_stays_one_to_the_end_of_a_run_that_is_killed() -> None:
 def test_what_only_looks_like_growth_is_never_told_as_a_leak(curve: Curve) -> None:
     whole = run(curve, 200)
     for until in range(20, 801, 20):
-        assert forecast(whole[:until], 2048 * MIB).growth is not Growth.LEAKING, until / 4
+        assert not forecast(whole[:until], 2048 * MIB).growth.at_one_pace, until / 4
     assert verdict(whole, None).growth is Growth.STABLE
 
 
@@ -88,10 +103,10 @@ def test_workers_that_start_one_by_one_are_the_start() -> None:
 
 
 def test_the_worker_that_leaks_is_named() -> None:
-    tree = run(lambda s: imports(s) + max(0, s - 8) * 2, 90)
-    still = Member(pid=11, name="worker 0", readings=tuple(run(lambda s: 100, 90)))
+    tree = run(lambda s: imports(s) + max(0, s - 8) * 2, 120)
+    still = Member(pid=11, name="worker 0", readings=tuple(run(lambda s: 100, 120)))
     leaks = Member(
-        pid=12, name="worker 1", readings=tuple(run(lambda s: 100 + max(0, s - 8) * 2, 90))
+        pid=12, name="worker 1", readings=tuple(run(lambda s: 100 + max(0, s - 8) * 2, 120))
     )
     found = forecast(tree, None, [still, leaks])
     assert (found.growth, found.members) == (Growth.LEAKING, ("12 (worker 1)",))

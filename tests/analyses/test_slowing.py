@@ -37,7 +37,7 @@ def updates(seconds: float) -> float:
 def test_what_slows_down_is_no_leak_at_any_time(curve: Curve) -> None:
     whole = run(curve, 300)
     for until in range(5, 300, 5):
-        assert forecast(whole[: 4 * until], None).growth is not Growth.LEAKING, until
+        assert not forecast(whole[: 4 * until], None).growth.at_one_pace, until
     assert verdict(whole, None).growth is not Growth.LEAKING
 
 

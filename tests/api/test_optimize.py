@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -10,9 +12,11 @@ import memfit
 from memfit.api.optimize_goal import parse_goal
 from memfit.api.optimize_patch import script_to_patch
 from memfit.api.optimize_runs import Run, Runs
+from memfit.api.tried_fixes import tried_fix
 from memfit.errors import UsageError
 from memfit.model import Changes
 from memfit.model.job import Job, TargetKind, Trained
+from memfit.model.optimized import TriedFix
 from memfit.units import GIB
 
 
@@ -66,7 +70,7 @@ def run(digest: str, seconds: float = 1.0, peak: int = 100) -> Run:
 
 def runs(*unchanged: Run) -> Runs:
     job = Job(kind=TargetKind.SCRIPT, target="train.py")
-    return Runs(job=job, timeout=1.0, memory=GIB, updates=8, unchanged=list(unchanged))
+    return Runs(job=job, timeout=1.0, updates=8, unchanged=list(unchanged))
 
 
 def test_trainings_are_identical_only_where_unchanged_ones_are() -> None:
@@ -98,3 +102,43 @@ def test_changes_meet_where_they_are_of_the_same_thing() -> None:
     assert one.meets(two) and not one.meets(Changes(parts={"n": "x"}))
     assert one.with_all(Changes(parts={"p": "x"})) == Changes(knobs={"n": 1}, parts={"p": "x"})
     assert not Changes() and one
+
+
+class _Played(Runs):
+    """Runs whose peaks are told beforehand: of unchanged runs, and of those with a change."""
+
+    def play(self, *peaks: int) -> None:
+        self.left = list(peaks)
+
+    def run(self, changes: Changes, knobs: Mapping[str, int] = MappingProxyType({})) -> Run:
+        peak = self.left.pop(0)
+        return Run(failed="no") if peak < 0 else run("a", peak=peak)
+
+
+def tried(unchanged: tuple[int, ...], *peaks: int) -> tuple[TriedFix, list[int]]:
+    made = _Played(
+        job=Job(kind=TargetKind.SCRIPT, target="train.py"),
+        timeout=1.0,
+        memory=GIB,
+        updates=8,
+        unchanged=[run("a", peak=peak) for peak in unchanged],
+    )
+    made.play(*peaks)
+    fix = TriedFix(codes=("MF005",), change="x", saves_bytes=50, safe=True, changes=Changes())
+    return tried_fix(fix, made, again=False), made.left
+
+
+def test_a_saving_that_stands_out_is_measured_once() -> None:
+    found, left = tried((1000, 1004), 900, 1)
+    assert (found.measured_bytes, found.identical, left) == (102, True, [1])
+
+
+def test_a_saving_that_does_not_stand_out_is_the_middle_of_three() -> None:
+    # Once with the change, then unchanged once more, and twice with the change.
+    found, left = tried((1000, 1040), 960, 1010, 930, 950)
+    assert (found.measured_bytes, found.peak_bytes, left) == (60, 950, [])
+
+
+def test_a_change_that_fails_is_not_repeated() -> None:
+    found, left = tried((1000, 1040), -1, 7)
+    assert (found.why_not, found.measured_bytes, left) == ("no", None, [7])

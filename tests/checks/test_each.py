@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from memfit.checks import run_checks
+from memfit.checks import fixes, run_checks
 from memfit.dropins import Settings, settings_for
 from memfit.model import (
     Advice,
@@ -437,6 +437,30 @@ def test_envs_that_are_most_of_a_run_are_told() -> None:
 @pytest.mark.parametrize("run", [with_envs(MIB), with_envs(GIB, n_envs=1), ppo(), dqn()])
 def test_few_or_light_envs_are_not(run: Run) -> None:
     assert not found("MF513", run)
+
+
+# -- MF514 -----------------------------------------------------------------------------------------
+
+
+def alike(each: int, n_envs: int = 8) -> Run:
+    spec, ledger = with_envs(20 * MIB, n_envs)
+    names = ("game.level:Graph",) if each else ()
+    return replace(spec, built_alike=names, built_alike_bytes=each), ledger
+
+
+def test_what_envs_build_alike_is_told_with_the_copies_that_need_not_be() -> None:
+    (finding,) = found("MF514", alike(10 * MIB))
+    assert "each of 8 envs builds the same for itself: game.level:Graph" in finding.message
+    assert finding.bytes == 7 * 10 * MIB
+    (change,) = fixes(*alike(10 * MIB), GIB, {"MF514"})
+    assert change[0].saves_bytes == 7 * 10 * MIB
+    assert change[0].safe and change[1].estimated
+    assert change[0].changes.once == {"game.level:Graph": True}
+
+
+@pytest.mark.parametrize("run", [alike(0), alike(10 * MIB, n_envs=1), ppo(), dqn()])
+def test_one_env_and_envs_of_their_own_build_nothing_alike(run: Run) -> None:
+    assert not found("MF514", run)
 
 
 def test_float32_is_no_longer_safe_before_observations_are_normalised() -> None:

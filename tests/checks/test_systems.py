@@ -31,8 +31,9 @@ PLANNED = {
     # 5, and a replay that PPO does not have. That the minibatch were larger than the rollout, as
     # the assessment says, is not found.
     "fighter": {"MF004", "MF006", "MF009", "MF011", "MF305"},
-    # Graphs that nobody observes in every env, a state of float64, and a rollout copied to flatten.
-    "ninja": {"MF003", "MF007", "MF513"},
+    # Graphs that nobody observes, built by every env, a state of float64, and a rollout copied to
+    # flatten.
+    "ninja": {"MF003", "MF007", "MF513", "MF514"},
     "trader": set[str](),
 }
 

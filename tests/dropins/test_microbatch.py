@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,23 +11,17 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from hypothesis import given
-from hypothesis import strategies as st
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from memfit.dropins import MicroBatchPPO, WindowRolloutBuffer, micro_batch_for
-from memfit.dropins.updates.size import UpdateBytes, evenly, largest_fitting
-from memfit.errors import Unsupported, UsageError
-from memfit.model import Component, Evidence, EvidenceKind, Kind, Ledger, const, knob
+from memfit.dropins import MicroBatchPPO, WindowRolloutBuffer
 from tests.dropins.test_training import CNN, Walk, envs
 
 STEPS = {"n_steps": 8, "batch_size": 8, "n_epochs": 2}
 SAME = 1e-6
-GIB = 2**30
 
 
 class Kept(KVWriter):
@@ -317,135 +310,3 @@ def test_measuring_leaves_statistics_and_random_numbers_alone() -> None:
     one, _ = trained(PPO, updates=3, **options)
     other, _ = trained(MicroBatchPPO, updates=3, memory_limit="1TiB", **options)
     assert apart(one, other) == 0.0
-
-
-def test_batch_norm_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
-    options: dict[str, Any] = {"policy_kwargs": {"features_extractor_class": Dropping}}
-    trained(MicroBatchPPO, updates=2, micro_batch_size=4, **options)
-    told = [r for r in caplog.records if r.name == "memfit.dropins"]
-    assert [r.levelname for r in told] == ["WARNING"]
-    assert "layer or group norm" in told[0].getMessage()
-
-
-def test_the_chosen_size_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "memfit.dropins"):
-        model, _ = trained(MicroBatchPPO, updates=2, memory_limit="1TiB")
-    told = [r.getMessage() for r in caplog.records if r.name == "memfit.dropins"]
-    assert len(told) == 1
-    assert "micro_batch_size 8 of batch_size 8" in told[0]
-    assert model.samples_at_once == 8
-
-
-def test_a_limit_that_makes_it_slow_is_told_of(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    took = UpdateBytes(resident=100, to_come=0, gradients=0, samples=1, asked=1000)
-    monkeypatch.setattr("memfit.dropins.updates.microbatch.measure", lambda *_, **__: took)
-    model, _ = trained(MicroBatchPPO, updates=1, memory_limit=took.peak(2))
-    assert model.samples_at_once == 2
-    told = [r for r in caplog.records if r.name == "memfit.dropins"]
-    assert [r.levelname for r in told] == ["WARNING"]
-    assert "larger limit" in told[0].getMessage()
-
-
-@pytest.mark.parametrize("size", [0, -1, 2.5, "4", True])
-def test_a_size_that_is_none_is_refused(size: Any) -> None:
-    env = envs("history", discrete=True)
-    with pytest.raises(UsageError, match="give 1 or more"):
-        MicroBatchPPO("MlpPolicy", env, micro_batch_size=size)
-    model = MicroBatchPPO("MlpPolicy", env, device="cpu", **STEPS)
-    model.micro_batch_size = size
-    with pytest.raises(UsageError, match="give 1 or more"):
-        model.learn(32)
-
-
-@pytest.mark.parametrize("limit", [0, -5, 2.5, "much", True])
-def test_a_limit_that_is_none_is_refused(limit: Any) -> None:
-    with pytest.raises(UsageError, match=r"give bytes|write a number"):
-        MicroBatchPPO("MlpPolicy", envs("history", discrete=True), memory_limit=limit)
-
-
-def test_a_size_and_a_limit_together_are_refused() -> None:
-    with pytest.raises(UsageError, match="give one of them"):
-        MicroBatchPPO(
-            "MlpPolicy",
-            envs("history", discrete=True),
-            micro_batch_size=4,
-            memory_limit="1GiB",
-        )
-
-
-def test_a_limit_in_which_no_sample_fits_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"not even one sample fits 1.00 MiB.*larger limit"):
-        trained(MicroBatchPPO, updates=1, memory_limit="1MiB")
-
-
-def test_a_limit_while_torch_is_profiled_is_refused() -> None:
-    from torch.profiler import ProfilerActivity, profile
-
-    with (
-        profile(activities=[ProfilerActivity.CPU]),
-        pytest.raises(Unsupported, match="give micro_batch_size"),
-    ):
-        trained(MicroBatchPPO, updates=1, memory_limit="1TiB")
-
-
-class Generating(RolloutBuffer):
-    """A buffer with samples of its own making."""
-
-    def get(self, batch_size: int | None = None) -> Any:
-        yield from super().get(batch_size)
-        yield self.swap_and_flatten(self.rewards)
-
-
-def test_a_buffer_that_gathers_otherwise_is_refused() -> None:
-    with pytest.raises(Unsupported, match="WindowRolloutBuffer"):
-        trained(MicroBatchPPO, updates=1, micro_batch_size=3, rollout_buffer_class=Generating)
-
-
-def row(name: str, size: Any, *phases: str) -> Component:
-    evidence = Evidence(kind=EvidenceKind.DERIVED, where="a test")
-    return Component(name=name, kind=Kind.SCRATCH, size=size, phases=phases, evidence=evidence)
-
-
-def ledger(batch: int) -> Ledger:
-    rows = (
-        row("base", const(GIB), "rollout", "update"),
-        row("activations", knob("batch_size") * (GIB // 64), "update"),
-    )
-    return Ledger(components=rows, knobs={"batch_size": batch, "n_steps": 2048})
-
-
-def test_a_plan_says_which_micro_batch_fits() -> None:
-    assert micro_batch_for(ledger(256), 2 * GIB) == 64
-    assert micro_batch_for(ledger(256), "64GiB") == 256
-    assert micro_batch_for(ledger(100), "1.25GiB") == 15  # seven pieces: six of 15, one of 10
-    with pytest.raises(UsageError, match=r"1.02 GiB \(update\).*larger limit"):
-        micro_batch_for(ledger(256), "1GiB")
-    with pytest.raises(UsageError, match="minibatches"):
-        micro_batch_for(Ledger(components=(), knobs={"n_envs": 3}), "1GiB")
-    with pytest.raises(UsageError, match="no limit"):
-        micro_batch_for(ledger(256))
-
-
-@given(
-    resident=st.integers(0, 10**6),
-    asked=st.integers(0, 10**6),
-    samples=st.integers(1, 64),
-    batch=st.integers(1, 5000),
-    limit=st.integers(0, 10**8),
-)
-def test_the_largest_that_fits_is_found(
-    resident: int, asked: int, samples: int, batch: int, limit: int
-) -> None:
-    took = UpdateBytes(
-        resident=resident, to_come=0, gradients=asked // 3, samples=samples, asked=asked
-    )
-    found = largest_fitting(took.peak, batch, limit)
-    assert 0 <= found <= batch
-    assert not found or took.peak(found) <= limit
-    assert found == batch or took.peak(found + 1) > limit
-    if found:
-        even = evenly(batch, found)
-        assert even <= found
-        assert -(-batch // even) == -(-batch // found)

@@ -9,9 +9,9 @@ import pytest
 
 from memfit.model import HeldReadings, Inside, Kind, Ledger, const
 from memfit.render import explain_short
-from memfit.render.blocks import shortened
 from memfit.render.explain import _readings, inside_json
 from memfit.render.terminal import to_terminal, to_text
+from memfit.units import shortened
 from tests.samples import row
 from tests.samples_live import explanation
 

@@ -1,4 +1,4 @@
-"""How a run's memory goes on: stable, filling or leaking, since when, and when it is at its limit.
+"""How a run's memory goes on: stable, filling, growing or leaking, since when, and when it is full.
 
 The one judgement of `run`, `watch`, `explain FILE` and trackers, over a tree and its processes.
 """
@@ -17,6 +17,7 @@ from memfit.analyses.growth import (
     grows,
     latest,
     may_grow,
+    steps_of,
     thinned,
     windows,
 )
@@ -25,6 +26,10 @@ from memfit.analyses.slowing import has_slowed, slowing, slows
 from memfit.model import Forecast, Growth, Member, Reading
 from memfit.units import MIB
 
+# Seconds for which it must grow at one pace, and growth of the second half of them as a multiple of
+# the first's: caches that saturate grow so too, but not for as long.
+_LASTING, _STILL = 90.0, 0.9
+_TIMES = 7  # that it must have grown: what is kept a few times over comes in as many steps
 _EVEN = (0.6, 1.7)  # growth of the second half as a multiple of the first's, at one pace
 _FILLED, _FILLED_SHARE = 4 * MIB, 0.005  # of the peak, within a window: it is being filled
 _FILL_SECONDS = 5.0
@@ -51,7 +56,7 @@ def forecast(
     if leaking:
         window = _at_one_pace(leaking)
         found = Forecast(
-            growth=Growth.LEAKING,
+            growth=Growth.LEAKING if _lasts(own, leaking) else Growth.GROWING,
             bytes_per_second=window.rate,
             since=window.begin,
             grown_bytes=round(window.rate * (window.end - window.begin)),
@@ -78,7 +83,7 @@ def _beside_filled(seen: Sequence[Reading]) -> Sequence[Reading]:
 def _leaking(
     own: Sequence[Reading], judged: Sequence[tuple[Window, float]], peak: int
 ) -> list[Window]:
-    """The windows in which it grows for good, and does not slow down."""
+    """The windows in which it grows at one pace: it does not slow down."""
     if not judged:
         return []
     whole = latest(own, judged[0][0].begin)
@@ -94,22 +99,27 @@ def verdict(
     How it let go of its memory at its very end does not count. What leaked for most of the run and
     was never given back is a leak, whatever came last.
     """
-    known = _without_leaving(readings)
-    found, known_members = forecast(known, limit, members), tuple(members)
-    if found.growth is Growth.LEAKING or len(known) < 2:
-        return found
+    known, known_members = _without_leaving(readings), tuple(members)
+    found = forecast(known, limit, known_members)
+    if found.growth.at_one_pace or len(known) < 2:
+        return _at_the_end(found)
     begin, end = known[0].seconds, known[-1].seconds
     for share in _LOOK_BACK:
         until = begin + share * (end - begin)
         before = [r for r in known if r.seconds <= until]
         after = [r.bytes for r in known if r.seconds > until]
         earlier = forecast(before, limit, known_members)
-        if earlier.growth is not Growth.LEAKING or earlier.since is None or not after:
+        if not earlier.growth.at_one_pace or earlier.since is None or not after:
             continue
         lost = before[-1].bytes - median(after)
         if until - earlier.since >= (end - begin) / 2 and lost <= (1 - _KEPT) * earlier.grown_bytes:
-            return earlier
+            return _at_the_end(earlier)
     return found
+
+
+def _at_the_end(found: Forecast) -> Forecast:
+    """What grew at one pace to the end is a leak: there is nothing more to wait for."""
+    return replace(found, growth=Growth.LEAKING) if found.growth is Growth.GROWING else found
 
 
 def _without_leaving(readings: Sequence[Reading]) -> Sequence[Reading]:
@@ -125,6 +135,16 @@ def _without_leaving(readings: Sequence[Reading]) -> Sequence[Reading]:
 def _slows(readings: Sequence[Reading], window: Window) -> bool:
     """Whether it does in long stretches, below most updates, or in short ones."""
     return slows(window) or slows(latest(readings, window.begin))
+
+
+def _lasts(own: Sequence[Reading], leaking: Sequence[Window]) -> bool:
+    """Whether it has grown at one pace for long and many times, and does so still."""
+    return any(
+        w.end - w.begin >= _LASTING
+        and w.second_half >= _STILL * w.first_half
+        and steps_of(own, w) >= _TIMES
+        for w in leaking
+    )
 
 
 def _at_one_pace(leaking: Sequence[Window]) -> Window:

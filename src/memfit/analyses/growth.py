@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import accumulate, combinations, pairwise
 from statistics import fmean, median, stdev
 
 from memfit.model import Reading
@@ -33,6 +33,7 @@ _RISES, _RISE = 5, 0.2  # so many steps of at least this share of the mean one
 # (in standard deviations), nor more.
 _LEAST, _LESS, _CHANCE, _MORE = 0.4, 0.65, 1.3, 3.5
 _SHORT_SECONDS = 30.0  # what is seen for less time must grow in every stretch, with no chance
+_IN_STEPS = 0.85  # of the growth
 _LATE = 0.1  # of the growth in the last quarter: it goes on
 _NEW = 0.6  # of the growth must be above all that was seen before
 
@@ -202,6 +203,22 @@ def grows(window: Window, before: float, peak: int) -> bool:
         chance = _CHANCE * stdev(steps) * math.sqrt(len(steps))
         less |= first - second > chance or short
     return not less and second <= _MORE * first
+
+
+def steps_of(readings: Sequence[Reading], window: Window) -> int:
+    """In how many steps it grew: the largest that make most of it, each within a second."""
+    at = bisect_left(readings, window.begin, key=_seconds)
+    kept = list(accumulate((r.bytes for r in reversed(readings[at:])), min))[::-1]
+    rises: dict[int, int] = {}
+    for i, (before, after) in enumerate(pairwise(kept), at + 1):
+        second = int(readings[i].seconds)
+        rises[second] = rises.get(second, 0) + after - before
+    grown, count = 0, 0
+    for rise in sorted(rises.values(), reverse=True):
+        if grown >= _IN_STEPS * (kept[-1] - kept[0]):
+            break
+        grown, count = grown + rise, count + 1
+    return count
 
 
 def may_grow(window: Window, peak: int) -> bool:

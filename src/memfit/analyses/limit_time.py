@@ -13,7 +13,7 @@ from statistics import fmean, median, pvariance
 from memfit.analyses.growth import Window
 
 _WIDTH = 2.0  # standard deviations of the rate to either side
-_PACE = 0.08  # of the rate: how exactly a pace keeps to itself at the best
+_PACE = 0.12  # of the rate: how exactly a pace keeps to itself at the best
 _SURELY_MORE = 0.05  # of the rate that is left at the least: beyond, it may never come
 
 

@@ -10,6 +10,7 @@ from functools import partial
 
 from memfit.analyses import tree_ledger
 from memfit.analyses.attribution import deal
+from memfit.analyses.explain_advice import explain_advice
 from memfit.errors import UsageError
 from memfit.libraries import all_roles
 from memfit.measure.kernel import limits, proc
@@ -77,19 +78,24 @@ def explain(
     now = read(native=native, duplicates=True)
     ledger = tree_ledger.tree_ledger(now.processes, now.dealt)
     between = time.monotonic() - first if before else 0.0
+    own_limit = Limit.given(limit) or _run_limit(pid) or limits.memory_limit(pid=pid)
+    told = _inside(now)
     return Explanation(
         pid=pid,
         processes=tuple(now.processes),
         ledger=ledger,
         pss_bytes=sum(p.pss for p in now.processes),
         named_share=tree_ledger.named_share(now.processes),
-        limit=Limit.given(limit) or _run_limit(pid) or limits.memory_limit(pid=pid),
+        limit=own_limit,
         available_bytes=limits.available(),
         settings=tree_ledger.settings(now.processes[0], cores=os.cpu_count() or 1),
         device_bytes=nvidia.used_by([p.pid for p in now.processes]),
-        inside=_inside(now),
+        inside=told,
         growth=_grown(before, now, between) if before else (),
         growth_seconds=between,
+        advice=explain_advice(
+            ledger, now.processes, now.dealt, own_limit.bytes, told.repeated if told else ()
+        ),
         notes=now.notes,
         seconds=time.monotonic() - started,
     )

@@ -11,6 +11,7 @@ from memfit.analyses.best_set import best_set, candidates
 from memfit.api.check import settings_for as check_settings_for
 from memfit.api.optimize_goal import Reaching, parse_goal
 from memfit.api.optimize_patch import left_over, patched_with, script_to_patch, write_patch
+from memfit.api.optimize_places import place_of
 from memfit.api.optimize_runs import Runs
 from memfit.api.plan import say
 from memfit.api.tried_fixes import (
@@ -49,6 +50,7 @@ def optimize(
     timeout: float = 120.0,
     network: bool = False,
     write: str | Path | None = None,
+    engine: str = "",
     progress: Progress | None = None,
 ) -> Optimized:
     """Try every fix of a run alone, then the best set together, and measure what they save.
@@ -56,7 +58,7 @@ def optimize(
     Each is made in a child that trains for a few real updates with the same seeds; nothing of the
     target is edited. `goal` is a size (`8GiB`) or a value of a setting that is to fit into the
     limit (`n_envs=64`). With `quick`, the unchanged target is run twice in all, and not again
-    between the fixes.
+    between the fixes. With the `engine` "ray", runs are made on the nodes of a cluster.
     """
     started = time.monotonic()
     codes = wanted(*_codes(select, ignore))
@@ -84,54 +86,61 @@ def optimize(
                 f"--goal {asked.text}: this run has no setting {', '.join(unknown)}; it has "
                 f"{', '.join(sorted(planned.ledger.knobs))}"
             )
-    runs = Runs(job=job, timeout=timeout)
-    fixes = _fixes(planned, codes, select, safe_only=safe_only, described=bool(job.spec))
-    _first_runs(runs, len(fixes), progress)
-    tried, least = [], least_worth(planned.peak_bytes) // 2
-    for number, proposed in enumerate(fixes, 1):
-        say(progress, f"fix {number} of {len(fixes)}: {proposed.code}, {proposed.change}")
-        fix = predicted_fix(proposed, what, planned)
-        if fix.changes.variables and (fix.saves_bytes or 0) < least:
-            continue
-        again = not quick and (number % _EVERY == 0 or number == len(fixes))
-        tried.append(tried_fix(fix, runs, again=again))
-    tried = [measured_again(fix, runs) for fix in tried]
-    chosen = best_set(tried, runs.peak_bytes or planned.peak_bytes)
-    together = _together(chosen, runs, what, planned, progress, again=not quick)
-    if asked is not None:
-        found = Reaching(
-            goal=asked,
-            tried=tried,
+    with place_of(engine, job, timeout) as place:
+        runs = Runs(job=job, timeout=timeout, place=place)
+        fixes = _fixes(planned, codes, select, safe_only=safe_only, described=bool(job.spec))
+        _first_runs(runs, len(fixes), progress)
+        runs.ahead([fix.changes for fix in fixes])
+        tried, least = [], least_worth(planned.peak_bytes) // 2
+        for number, proposed in enumerate(fixes, 1):
+            say(progress, f"fix {number} of {len(fixes)}: {proposed.code}, {proposed.change}")
+            fix = predicted_fix(proposed, what, planned)
+            if fix.changes.variables and (fix.saves_bytes or 0) < least:
+                continue
+            again = not quick and (number % _EVERY == 0 or number == len(fixes))
+            tried.append(tried_fix(fix, runs, again=again))
+        tried = [measured_again(fix, runs) for fix in tried]
+        chosen = best_set(tried, runs.peak_bytes or planned.peak_bytes)
+        together = _together(chosen, runs, what, planned, progress, again=not quick)
+        if asked is not None:
+            found = Reaching(
+                goal=asked,
+                tried=tried,
+                together=together,
+                runs=runs,
+                what=what,
+                planned=planned,
+                progress=progress,
+            )
+            asked, together = found.reach()
+        made = patched_with(script, together)
+        return Optimized(
+            target=planned.target,
+            patch=made.diff(script.name) if made is not None and script is not None else "",
+            written=write_patch(made, script, write),
+            peak_bytes=runs.peak_bytes,
+            planned_bytes=planned.peak_bytes,
+            upper_bytes=planned.upper_bytes,
+            limit_bytes=limit_bytes,
+            limit_source=planned.limit.source,
+            tried=tuple(sorted(tried, key=lambda one: -(one.measured_bytes or 0))),
             together=together,
-            runs=runs,
-            what=what,
-            planned=planned,
-            progress=progress,
+            goal=asked,
+            updates=runs.updates,
+            cycles=max((r.trained.cycles for r in runs.unchanged if r.trained), default=0),
+            runs=runs.count,
+            filled=any(r.trained.filled for r in runs.unchanged if r.trained),
+            repeatable=runs.repeatable,
+            notes=(
+                *_notes(runs, planned),
+                *place.notes,
+                *runs.notes,
+                *left_over(made, written=write is not None),
+            ),
+            network=network,
+            confinement=runs.confinement,
+            seconds=time.monotonic() - started,
         )
-        asked, together = found.reach()
-    made = patched_with(script, together)
-    return Optimized(
-        target=planned.target,
-        patch=made.diff(script.name) if made is not None and script is not None else "",
-        written=write_patch(made, script, write),
-        peak_bytes=runs.peak_bytes,
-        planned_bytes=planned.peak_bytes,
-        upper_bytes=planned.upper_bytes,
-        limit_bytes=limit_bytes,
-        limit_source=planned.limit.source,
-        tried=tuple(sorted(tried, key=lambda one: -(one.measured_bytes or 0))),
-        together=together,
-        goal=asked,
-        updates=runs.updates,
-        cycles=max((r.trained.cycles for r in runs.unchanged if r.trained), default=0),
-        runs=runs.count,
-        filled=any(r.trained.filled for r in runs.unchanged if r.trained),
-        repeatable=runs.repeatable,
-        notes=(*_notes(runs, planned), *runs.notes, *left_over(made, written=write is not None)),
-        network=network,
-        confinement=runs.confinement,
-        seconds=time.monotonic() - started,
-    )
 
 
 def _codes(select: Sequence[str], ignore: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean, median
 
 from memfit.api.child_errors import error_of
 from memfit.api.loop_trials import is_loop
+from memfit.api.optimize_places import Here, Place
 from memfit.api.surveyed import imports_for
 from memfit.measure.children import sandbox
 from memfit.measure.children.import_cost import import_cost
@@ -40,7 +41,7 @@ class Runs:
 
     job: Job
     timeout: float
-    memory: int = field(default_factory=sandbox.room)
+    place: Place = field(default_factory=Here)
     updates: int = 0
     count: int = 0
     rehearsed: bool = False
@@ -76,8 +77,15 @@ class Runs:
 
     def _ended(self, changes: Changes, knobs: Mapping[str, int]) -> sandbox.Ended:
         self.count += 1
+        return self.place.run(self._job(changes, knobs), self.timeout)
+
+    def ahead(self, changes: Sequence[Changes]) -> None:
+        """Say which runs will be asked for, where several can be made at once."""
+        self.place.ahead([self._job(each, {}) for each in changes], self.timeout)
+
+    def _job(self, changes: Changes, knobs: Mapping[str, int]) -> Job:
         asked = {**self.job.knobs, **changes.knobs, **knobs}
-        job = replace(
+        return replace(
             self.job,
             look=Look.REHEARSE if self.rehearsed else Look.TRAIN,
             updates=self.updates,
@@ -86,7 +94,6 @@ class Runs:
             knobs=asked,
             rewrite=bool(asked) and is_loop(self.job),
         )
-        return sandbox.run(job, timeout=self.timeout, memory=self.memory)
 
     @property
     def own(self) -> int:
@@ -99,7 +106,8 @@ class Runs:
         answer = ended.answer
         match answer.status:
             case Status.OVER_LIMIT:
-                return f"it takes more than the {format_bytes(self.memory)} that it may take here"
+                most = format_bytes(self.place.memory)
+                return f"it takes more than the {most} that it may take here"
             case Status.TIMED_OUT:
                 return f"it was not done within {self.timeout:.0f} s: give more with --timeout"
             case Status.NO_SETTING:
@@ -113,6 +121,12 @@ class Runs:
         """The peak of the unchanged run, the middle one of several."""
         peaks = [run.peak_bytes for run in self.unchanged if run.peak_bytes is not None]
         return round(median(peaks)) if peaks else None
+
+    @property
+    def differs_by(self) -> int:
+        """By how much the peaks of unchanged runs differ."""
+        peaks = [run.peak_bytes for run in self.unchanged if run.peak_bytes is not None]
+        return max(peaks) - min(peaks) if peaks else 0
 
     @property
     def digests(self) -> list[str]:

@@ -45,7 +45,7 @@ def run(
     closed here. Where this runs in a thread, `control` lets others end the command. Without
     `holders`, no process of memfit's own looks now and then at who holds the memory.
     """
-    from memfit.analyses.forecast import forecast
+    from memfit.analyses.forecast import forecast, verdict
     from memfit.measure.children import launch
     from memfit.measure.record.holder_looks import HolderLooks
     from memfit.measure.record.limit_guard import NET
@@ -60,6 +60,7 @@ def run(
         tools = Tools(
             ledger=_ledger,
             forecast=forecast,
+            verdict=verdict,
             say=say,
             live=live,
             looks=HolderLooks() if holders else None,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memfit.api.engines import nodes_of, points_on
 from memfit.api.sweep_runs import runner_of
 from memfit.errors import UsageError
 from memfit.model import Outcome, Point, Sweep, SweepStep
@@ -15,7 +16,8 @@ from memfit.model.json_loader import from_json, to_json
 
 if TYPE_CHECKING:
     from memfit.analyses.capacity import Hardware
-    from memfit.model import Ledger
+    from memfit.integrations.ray.remote_runs import Nodes
+    from memfit.model import Ledger, Limit
 
 Progress = Callable[[str], None]
 Watching = Callable[[SweepStep], None]
@@ -34,6 +36,7 @@ def sweep(
     timeout: float = 600.0,
     fresh: bool = False,
     network: bool = False,
+    engine: str = "",
     progress: Progress | None = None,
     watching: Watching | None = None,
 ) -> Sweep:
@@ -44,49 +47,48 @@ def sweep(
     value and learns for two updates in a child; a command beside it is a script's own arguments,
     or, beside a spec, the program that is measured while the spec is planned. Runs that an earlier
     sweep finished before it was killed are not run again, unless `fresh`. A target has no network,
-    unless `network`.
+    unless `network`. With the `engine` "ray", values are run on the nodes of a cluster, side by
+    side where these have room.
     """
     from memfit.analyses.capacity import default_hardware, parse_hardware
     from memfit.analyses.line import fit, largest
-    from memfit.measure.children import sandbox
     from memfit.measure.children.user_cache import SweepCache
-    from memfit.measure.kernel import limits
     from memfit.measure.kernel.proc import outside_note
-    from memfit.model import Limit
 
     started = time.monotonic()
     knob, values = parse_over(over)
     runner = runner_of(target, command, knob, values, network=network)
     hardware = [parse_hardware(name) for name in on] or default_hardware()
-    found = limits.memory_limit()
-    room = sandbox.room()
-    used = Limit(bytes=room, source=f"{sandbox.ROOM:.0%} of {found.source}")
-    used = min(used, Limit.given(limit) or used, key=lambda each: each.bytes)
-    settings = {"knob": knob, "limit": used.bytes, "timeout": timeout, "schema": _KEPT}
-    kept = SweepCache({**runner.facts, **settings})
-    if fresh:
-        kept.forget()
-    points: list[Point] = []
-    known = {point.value: point for point in (from_json(Point, told) for told in kept)}
-    if progress is not None and known:
-        again = f"{len(known)} {'run' if len(known) == 1 else 'runs'}"
-        progress(f"going on after {again} of an earlier sweep (--fresh begins anew)")
-    tell: Watching = watching or (lambda step: None)
-    for number, value in enumerate(values, 1):
-        step = SweepStep(
-            number=number, of=len(values), knob=knob, value=value, peak_bytes=0, seconds=0.0
-        )
-        point = known.get(value)
-        if point is None:
-            tell(step)
-            alive = _telling(tell, step)
-            point = runner.run(value, memory=used.bytes, timeout=timeout, alive=alive)
-            kept.add(to_json(point))
-        points.append(point)
-        held, seconds = point.peak_bytes, point.seconds
-        tell(replace(step, peak_bytes=held, seconds=seconds, outcome=point.outcome))
-        if point.outcome is not Outcome.DONE:
-            break
+    with nodes_of(engine, limit) as nodes:
+        used = _limit(limit, nodes)
+        settings = {"knob": knob, "limit": used.bytes, "timeout": timeout, "schema": _KEPT}
+        kept = SweepCache({**runner.facts, **settings})
+        if fresh:
+            kept.forget()
+        known = {point.value: point for point in (from_json(Point, told) for told in kept)}
+        if progress is not None and known:
+            again = f"{len(known)} {'run' if len(known) == 1 else 'runs'}"
+            progress(f"going on after {again} of an earlier sweep (--fresh begins anew)")
+        tell: Watching = watching or (lambda step: None)
+        if nodes is not None:
+            for point in points_on(nodes, runner, values, known, timeout):
+                kept.add(to_json(point))
+                known[point.value] = point
+                tell(_ended(_step(len(known), len(values), knob, point.value), point))
+        points: list[Point] = []
+        for number, value in enumerate(values, 1):
+            step = _step(number, len(values), knob, value)
+            found = known.get(value)
+            if found is None:
+                tell(step)
+                alive = _telling(tell, step)
+                found = runner.run(value, memory=used.bytes, timeout=timeout, alive=alive)
+                kept.add(to_json(found))
+            points.append(found)
+            if nodes is None:
+                tell(_ended(step, found))
+            if found.outcome is not Outcome.DONE:
+                break
     line = fit([(p.value, p.peak_bytes) for p in points if p.outcome is Outcome.DONE])
     ledger, notes = runner.plan(progress)
     told = dict.fromkeys(note for point in points for note in point.notes)
@@ -107,6 +109,29 @@ def sweep(
     )
     kept.forget()
     return result
+
+
+def _limit(limit: int | None, nodes: Nodes | None) -> Limit:
+    """The least of what a run may take where it is made, and what was given."""
+    from memfit.measure.children import sandbox
+    from memfit.measure.kernel import limits
+    from memfit.model import Limit
+
+    if nodes is not None:
+        used = Limit(bytes=nodes.memory, source=nodes.source)
+    else:
+        source = limits.memory_limit().source
+        used = Limit(bytes=sandbox.room(), source=f"{sandbox.ROOM:.0%} of {source}")
+    return min(Limit.given(limit) or used, used, key=lambda each: each.bytes)
+
+
+def _step(number: int, of: int, knob: str, value: int) -> SweepStep:
+    return SweepStep(number=number, of=of, knob=knob, value=value, peak_bytes=0, seconds=0.0)
+
+
+def _ended(step: SweepStep, point: Point) -> SweepStep:
+    held, seconds = point.peak_bytes, point.seconds
+    return replace(step, peak_bytes=held, seconds=seconds, outcome=point.outcome)
 
 
 def _telling(tell: Watching, step: SweepStep) -> Callable[[int], None]:

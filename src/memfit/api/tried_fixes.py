@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from memfit.api.optimize_runs import Run, Runs
 from memfit.api.plan import plan
@@ -11,6 +12,8 @@ from memfit.errors import MemfitError
 from memfit.model import Changes, Ledger, Plan
 from memfit.model.optimized import TriedFix
 
+_MOST_RUNS = 3  # of one change, and so many unchanged ones, where runs differ
+_TELLS = 0.1  # of a saving: runs that differ by more tell too little of it
 _SEEN = ("start", "build", "rollout", "update")  # the phases that a run of a few updates has
 
 
@@ -66,10 +69,37 @@ def predicted_fix(fix: TriedFix, what: RunTarget, planned: Plan) -> TriedFix:
 def tried_fix(fix: TriedFix, runs: Runs, *, again: bool) -> TriedFix:
     """A change, made: what it saves, and what else it changes."""
     before = len(runs.unchanged)
-    run = runs.run(fix.changes)
+    run = _middle_run(fix, runs)
     if again and not run.failed:
         runs.run_unchanged()
     return judged(fix, run, runs, before)
+
+
+def _middle_run(fix: TriedFix, runs: Runs) -> Run:
+    """The run with a change, or the middle one of several where one tells too little.
+
+    That is where unchanged runs differ by more than a tenth of what was saved: malloc keeps other
+    blocks from run to run. These are then repeated too.
+    """
+    made = [runs.run(fix.changes)]
+    while len(made) < _MOST_RUNS and runs.differs_by > _TELLS * _saved(made, runs):
+        if len(runs.unchanged) < _MOST_RUNS:
+            runs.run_unchanged()
+        made.append(runs.run(fix.changes))
+    whole = sorted((run for run in made if run.peak_bytes is not None), key=_peak)
+    return made[0] if made[0].failed or not whole else whole[len(whole) // 2]
+
+
+def _peak(run: Run) -> int:
+    return run.peak_bytes or 0
+
+
+def _saved(made: Sequence[Run], runs: Runs) -> float:
+    """What a change saves as its runs tell it so far; without end where one has failed."""
+    peaks = [run.peak_bytes for run in made]
+    if runs.peak_bytes is None or None in peaks:
+        return float("inf")
+    return abs(runs.peak_bytes - median(map(_peak, made)))
 
 
 def judged(fix: TriedFix, run: Run, runs: Runs, before: int) -> TriedFix:

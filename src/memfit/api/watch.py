@@ -25,7 +25,7 @@ _ROWS_SHARE = 20  # reading rows takes at most this part of the time
 _KEPT = 4000
 _TOLD_WITHIN, _LOOK_AGAIN = 5.0, 0.1  # seconds for the end of a run to be in its recording
 _NOTES = 3
-_SAID = (EventKind.KILLED, EventKind.OUT_OF_MEMORY, EventKind.WARNING)
+_SAID = (EventKind.KILLED, EventKind.OUT_OF_MEMORY, EventKind.GROWTH, EventKind.WARNING)
 _CUT_SHORT = (EventKind.KILLED, EventKind.OUT_OF_MEMORY, EventKind.TERMINATED)
 _LATE = 2.0  # seconds after processes were read, at which the total was
 

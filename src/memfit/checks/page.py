@@ -36,7 +36,7 @@ def page(check: ModuleType) -> Page:
         code=code,
         title=_one_line(title),
         what=_one_line(what),
-        why=_one_line(why),
+        why=_sentence(why),
         bad=textwrap.dedent(bad).strip(),
         good=textwrap.dedent(good).strip(),
         off=getattr(check, "OFF", ""),
@@ -44,6 +44,12 @@ def page(check: ModuleType) -> Page:
         in_runs=hasattr(check, "find"),
         in_recordings=hasattr(check, "find_in_recording"),
     )
+
+
+def _sentence(text: str) -> str:
+    """In one line, and with a capital: it stands apart from the word that it followed."""
+    line = _one_line(text)
+    return line[:1].upper() + line[1:]
 
 
 def _one_line(text: str) -> str:

@@ -36,6 +36,7 @@ from memfit.libraries.loop.own_files import OwnFiles
 from memfit.measure.children.way import Way
 from memfit.measure.kernel.proc import PeakMeter
 from memfit.measure.survey.beside_training import with_beside
+from memfit.measure.survey.built_alike import built_alike
 from memfit.measure.survey.observer import Observer
 from memfit.measure.survey.rehearsal import Rehearsal
 from memfit.measure.survey.surveyor import Surveyor
@@ -44,6 +45,8 @@ from memfit.model.job import PROGRAMS, Answer, Job, Look, Status, TargetKind
 from memfit.model.progress_file import PROGRESS
 from memfit.model.training import Driven, Looping, Observed, SkipTraining, Training
 from memfit.sources.module_file import module_file
+
+_HEAVY_ENV = 2**20  # of memory, from which on it is worth to see what envs have alike
 
 
 class Child(Disposable):
@@ -269,9 +272,14 @@ def _survey(training: Driven, stopped: int, scratch: Path, *, device: bool) -> d
     spec = training.facts()
     larger = {**spec.knobs, **scaled(spec, times=2)}
     surveyor = Surveyor(training, stopped=stopped, knobs=spec.knobs, larger=larger, device=device)
-    readings = with_beside(surveyor.run(), training.beside(), scratch)
+    beside = training.beside()
+    readings = with_beside(surveyor.run(), beside, scratch)
     # Optimizers have their state now, and updates have shown how they go about.
-    return {"status": Status.SURVEYED, "spec": training.facts(), "readings": readings}
+    spec = training.facts()
+    if beside.make_env is not None and readings.env_each >= _HEAVY_ENV and not beside.workers:
+        alike = built_alike(beside.make_env)
+        spec = replace(spec, built_alike=alike.names, built_alike_bytes=alike.bytes)
+    return {"status": Status.SURVEYED, "spec": spec, "readings": readings}
 
 
 def _rehearse(training: Driven, job: Job, scratch: Path) -> dict[str, Any]:

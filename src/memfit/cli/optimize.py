@@ -9,6 +9,7 @@ import typer
 
 from memfit.cli.messages import progress
 from memfit.cli.output import (
+    EngineOption,
     Format,
     FormatOption,
     NetworkOption,
@@ -83,6 +84,7 @@ def optimize(
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="Give up a run that takes longer.")
     ] = 120.0,
+    engine: EngineOption = "",
     network: NetworkOption = False,
     form: FormatOption = Format.TERMINAL,
     output: OutputOption = None,
@@ -95,6 +97,9 @@ def optimize(
     trains for the same number of real updates with the same seeds. The table has what a plan
     predicted, what was measured, the time beside that of the unchanged run, and whether all
     parameters were the same to the bit afterwards. The target itself is never edited.
+
+    With --engine ray the runs are made on the nodes of a cluster, and go on where they were after
+    memfit was killed.
 
     \b
     Examples:
@@ -137,6 +142,7 @@ def optimize(
         quick=quick,
         timeout=timeout,
         network=network,
+        engine=engine,
         write=write,
         progress=progress(quiet=quiet),
     )

@@ -43,6 +43,10 @@ NetworkOption = Annotated[
     bool,
     typer.Option("--network", help="Let a target use the network."),
 ]
+EngineOption = Annotated[
+    str,
+    typer.Option(metavar="ENGINE", help="Make the runs on the nodes of a cluster: ray."),
+]
 QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on standard error.")]
 
 

@@ -8,6 +8,7 @@ import typer
 
 from memfit.cli.messages import bar, progress
 from memfit.cli.output import (
+    EngineOption,
     Format,
     FormatOption,
     NetworkOption,
@@ -56,6 +57,7 @@ def sweep(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Do not go on with a sweep that was killed.")
     ] = False,
+    engine: EngineOption = "",
     network: NetworkOption = False,
     form: FormatOption = Format.TERMINAL,
     output: OutputOption = None,
@@ -75,6 +77,9 @@ def sweep(
     The sweep ends with the first run that goes over the limit. A line through the peaks gives what
     is fixed, what each unit adds, and the largest value for other hardware. A sweep that was killed
     goes on where it was when the same is asked again.
+
+    With --engine ray the runs are made on the nodes of the cluster that RAY_ADDRESS names, or that
+    this machine is in, as many at once as have room there; nodes need the same files.
 
     \b
     Examples:
@@ -102,6 +107,7 @@ def sweep(
         on=tuple(on or ()),
         timeout=timeout,
         network=network,
+        engine=engine,
         fresh=fresh,
         progress=progress(quiet=quiet),
         watching=bar(quiet=quiet),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
@@ -21,11 +21,17 @@ from memfit.cli.output import (
 from memfit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
-    from memfit.api.watch import Watch
-    from memfit.model import Frame
+    from memfit.model import Frame, Targets
     from memfit.render import Block
 
 _MISSED = 3
+
+
+class View(Protocol):
+    """What is shown, a frame at a time."""
+
+    def frame(self) -> Frame:
+        """As it is now."""
 
 
 def watch(
@@ -50,6 +56,10 @@ def watch(
             metavar="NAME", help="With --serve: another name by which browsers may ask for it."
         ),
     ] = None,
+    ray: Annotated[
+        bool,
+        typer.Option("--ray", help="The Ray cluster of RAY_ADDRESS, or that this machine is in."),
+    ] = False,
     every: Annotated[
         str, typer.Option(metavar="TIME", help="How often to look.", show_default=True)
     ] = "1s",
@@ -75,6 +85,9 @@ def watch(
     has started. With --serve the same as a web page that opens once, and /metrics for Prometheus,
     until Ctrl-C.
 
+    With --ray the nodes of a cluster, its actors beside the memory that they demand, and on each
+    node the object store and libraries once; a process on each node looks, and ends with the view.
+
     \b
     Examples:
       memfit watch 4711 --ram 15GiB --threads 30 --total 25GiB
@@ -82,6 +95,7 @@ def watch(
       memfit watch 4711 --once --format json -o frame.json
       memfit watch 4711 night.db --serve
       memfit watch --serve 127.0.0.1:9000
+      memfit watch --ray --once
 
     Exit code 0: well. 2: bad usage or input. 3: with --once, a target is missed.
     """
@@ -97,6 +111,11 @@ def watch(
     aims = Targets(
         process_bytes=parse_limit(ram), process_threads=threads, total_bytes=parse_limit(total)
     )
+    if ray:
+        if serve or targets:
+            raise UsageError("--ray shows a whole cluster: leave out --serve, PIDs and recordings")
+        _cluster(once, form, output, seconds, limit_bytes, aims)
+        return
     if serve:
         from memfit.cli.watch_page import served
 
@@ -106,16 +125,41 @@ def watch(
         return
     if host:
         raise UsageError("--host is for the page that --serve shows: add --serve")
-    view = api.watch(targets or [], limit=limit_bytes, aims=aims)
+    _shown(api.watch(targets or [], limit=limit_bytes, aims=aims), once, form, output, seconds)
+
+
+def _cluster(
+    once: bool,
+    form: Format,
+    output: Path | None,
+    seconds: float,
+    limit: int | None,
+    aims: Targets,
+) -> None:
+    from memfit.api.watch_cluster import watch_cluster
+
+    with watch_cluster(limit, aims) as view:
+        _shown(view, once, form, output, seconds, elsewhere=True)
+
+
+def _shown(
+    view: View,
+    once: bool,
+    form: Format,
+    output: Path | None,
+    seconds: float,
+    *,
+    elsewhere: bool = False,
+) -> None:
     if once:
         _print_once(view, form, output)
     elif sys.stdout.isatty() and sys.stdin.isatty():
-        _full_screen(view, seconds)
+        _full_screen(view, seconds, elsewhere=elsewhere)
     else:
         _lines(view, seconds)
 
 
-def _print_once(view: Watch, form: Format, output: Path | None) -> None:
+def _print_once(view: View, form: Format, output: Path | None) -> None:
     from memfit import render
 
     frame = view.frame()
@@ -124,7 +168,7 @@ def _print_once(view: Watch, form: Format, output: Path | None) -> None:
         raise typer.Exit(_MISSED)
 
 
-def _lines(view: Watch, seconds: float) -> None:
+def _lines(view: View, seconds: float) -> None:
     from memfit import render
 
     frame: Frame | None = None
@@ -141,7 +185,7 @@ def _lines(view: Watch, seconds: float) -> None:
         render.to_terminal(render.frame_summary(frame), sys.stdout)
 
 
-def _full_screen(view: Watch, seconds: float) -> None:
+def _full_screen(view: View, seconds: float, *, elsewhere: bool) -> None:
     from memfit import render
     from memfit.api import explain as api
 
@@ -153,6 +197,8 @@ def _full_screen(view: Watch, seconds: float) -> None:
         ) from None
 
     def explain(pid: int) -> list[Block]:
+        if elsewhere:
+            return [render.Text(f"on its node: memfit explain {pid}")]
         return render.explain_short(api.explain(pid, inside=False))
 
     app = WatchApp(view.frame, explain, seconds=seconds)

@@ -10,6 +10,7 @@ _WHERE = {
     "LightVecEnv": "workers.vecenv",
     "LightVectorEnv": "workers.vectorenv",
     "shared": "sharing.data",
+    "build_once": "sharing.once",
     "Window": "windows.layout",
     "stack": "windows.layout",
     "WindowArray": "windows.windowed",

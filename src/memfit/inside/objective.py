@@ -4,7 +4,8 @@ JOB is JSON: `objective` ("module:function", or "/path/file.py:function"), `path
 is found), `fixed` (values of parameters; the place of a choice) and `channel`, the number of a
 socket to who runs the study. What the trial suggests, reports and notes goes there as lines of
 JSON, each answered by one; the last line says how the objective ended. Without a channel it is
-called to be planned: what is not fixed has a middle value, and each parameter is printed.
+called to be planned: what is not fixed has a middle value, and each parameter is printed. With a
+`space`, it takes a configuration as a dictionary in place of a trial, as functions of Tune do.
 """
 
 from __future__ import annotations
@@ -158,6 +159,26 @@ def middle(distribution: dict[str, Any]) -> Any:
     return int(value) if distribution["kind"] == "int" else value
 
 
+def configuration(trial: Trial, space: dict[str, Any]) -> dict[str, Any]:
+    """A value for each name of a space; names with a slash stand in dictionaries."""
+    found: dict[str, Any] = {}
+    values = dict(space["constant"])
+    for name, told in space["varied"].items():
+        if told["kind"] == "categorical":
+            values[name] = trial.suggest_categorical(name, told["choices"])
+        else:
+            given = {key: told[key] for key in ("low", "high", "step", "log")}
+            suggest = trial.suggest_int if told["kind"] == "int" else trial.suggest_float
+            values[name] = suggest(name, **given)
+    for name, value in values.items():
+        *above, last = name.split("/")
+        place = found
+        for part in above:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return found
+
+
 def objective_of(name: str) -> Callable[[Trial], Any]:
     """The function; a program's file is loaded as something else than the main program."""
     module, _, function = name.rpartition(":")
@@ -180,7 +201,10 @@ def main() -> int:
     os.environ[IN_TRIAL] = "1"
     sys.path += [path for path in job["paths"] if path not in sys.path]
     if job.get("channel") is None:
-        objective_of(job["objective"])(Trial(planned(job["fixed"])))
+        trial = Trial(planned(job["fixed"]))
+        space = job.get("space")
+        given: Any = trial if space is None else configuration(trial, space)
+        objective_of(job["objective"])(given)
         return 0
     channel = Channel(job["channel"])
     try:

@@ -99,13 +99,20 @@ def child_job(objective: str, **more: Any) -> str:
     return json.dumps({"objective": objective, "paths": paths, **more})
 
 
-def objective_survey(objective: str, options: Mapping[str, Any]) -> Survey:
-    """Plans an objective with some of its values fixed, and hears what it asks for."""
+def objective_survey(
+    objective: str, options: Mapping[str, Any], *, space: Mapping[str, Any] | None = None
+) -> Survey:
+    """Plans an objective with some of its values fixed, and hears what it asks for.
+
+    With a `space`, it is a function that takes a configuration instead of a trial.
+    """
     known: dict[str, Parameter] = {}
 
     def survey(values: Values) -> Surveyed:
         fixed = {name: _told(value, known.get(name)) for name, value in values.items()}
-        planned = plan(CHILD, module=True, args=[child_job(objective, fixed=fixed)], **options)
+        planned = plan(
+            CHILD, module=True, args=[child_job(objective, fixed=fixed, space=space)], **options
+        )
         found, used = parameters_in(planned)
         known.update(found)
         return Surveyed(plan=planned, values={**values, **used}, parameters=found)

@@ -18,7 +18,8 @@ class Changes:
     `knobs` are settings by the names that a plan has for them, `options` other arguments of the
     algorithm. `parts` say by the place that they take which part of `memfit.dropins`, or which way
     of the library, is put there. `variables` are of the environment that the run starts in.
-    `update` are facts of how a described run updates, by the names of its spec.
+    `update` are facts of how a described run updates, by the names of its spec. `once` are
+    functions and classes, by `module:name`, that build each thing once for all envs.
     """
 
     knobs: Mapping[str, int] = field(default_factory=dict)
@@ -26,6 +27,7 @@ class Changes:
     parts: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     update: Mapping[str, bool] = field(default_factory=dict)
+    once: Mapping[str, bool] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return any(getattr(self, one.name) for one in fields(self))

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from memfit.model.comparison import Changed
+from memfit.model.finding import Advice
 from memfit.model.ledger import Kind, Ledger
 from memfit.model.notebook import ShownInNotebooks
 from memfit.model.plan import Limit
@@ -305,6 +306,7 @@ class Explanation(ShownInNotebooks):
     inside: Inside | None = None
     growth: tuple[Grown, ...] = ()
     growth_seconds: float = 0.0
+    advice: tuple[Advice, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 

@@ -139,4 +139,6 @@ class RunSpec:
     learns_again: bool = False
     buffer: str = ""
     device: str = "cpu"
+    built_alike: tuple[str, ...] = ()
+    built_alike_bytes: int = 0
     notes: tuple[str, ...] = ()

@@ -50,6 +50,7 @@ class EventKind(StrEnum):
     PEAK = "peak"
     WARNING = "warning"
     TERMINATED = "terminated"
+    GROWTH = "growth"
     KILLED = "killed"
     OUT_OF_MEMORY = "out of memory"
     END = "end"
@@ -66,12 +67,20 @@ class Event:
 
 
 class Growth(StrEnum):
-    """How a run's memory goes on."""
+    """How a run's memory goes on.
+
+    What grows at one pace is `GROWING` until that has lasted: a cache begins like a leak.
+    """
 
     STABLE = "stable"
     FILLING = "filling"
+    GROWING = "growing"
     LEAKING = "leaking"
     UNKNOWN = "unknown"
+
+    @property
+    def at_one_pace(self) -> bool:
+        return self in (Growth.GROWING, Growth.LEAKING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +103,11 @@ class Forecast:
     grown_bytes: int = 0
     members: tuple[str, ...] = ()
     slowing: bool = False
+
+    @property
+    def condition(self) -> str:
+        """Under what the limit is reached at that time, where there is one."""
+        return " if it goes on so" if self.growth is Growth.GROWING else ""
 
 
 @dataclass(frozen=True, kw_only=True)

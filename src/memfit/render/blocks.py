@@ -175,14 +175,6 @@ def bars(
     )
 
 
-def shortened(text: str, most: int) -> str:
-    """A long name without its middle: its beginning and its end tell most."""
-    if len(text) <= most:
-        return text
-    end = (most - 1) * 2 // 3
-    return f"{text[: most - 1 - end]}…{text[-end:]}"
-
-
 def muted(texts: Iterable[str]) -> list[Block]:
     """Remarks, a line each."""
     return [Text(text, Tone.MUTED) for text in texts]

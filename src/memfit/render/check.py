@@ -78,17 +78,16 @@ def check_json(checked: Checked) -> dict[str, Any]:
             )
             for f in checked.findings
         ],
-        "advice": [
-            picked(
-                a,
-                *("code", "saves_bytes", "change", "safe", "to_rounding", "verified"),
-                *("costs", "changes"),
-            )
-            for a in checked.advice
-        ],
+        "advice": [advice_json(a) for a in checked.advice],
         "notes": list(checked.notes),
         "seconds": round(checked.seconds, 3),
     }
+
+
+def advice_json(advice: Advice) -> dict[str, Any]:
+    """One change as all commands print it."""
+    words = ("code", "saves_bytes", "change", "safe", "to_rounding", "verified", "costs", "changes")
+    return picked(advice, *words)
 
 
 def check_github(checked: Checked) -> str:

@@ -22,10 +22,9 @@ from memfit.render.blocks import (
     names,
     numbers,
     section,
-    shortened,
 )
 from memfit.render.result_json import SCHEMA, picked
-from memfit.units import format_bytes
+from memfit.units import format_bytes, shortened
 
 _STACKS = 12
 _BARS = 20

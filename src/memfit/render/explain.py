@@ -16,10 +16,10 @@ from memfit.render.blocks import (
     names,
     numbers,
     section,
-    shortened,
 )
+from memfit.render.check import advice_json, advice_line, explain_command
 from memfit.render.result_json import SCHEMA, component_json, picked
-from memfit.units import MIB, format_bytes
+from memfit.units import MIB, format_bytes, shortened
 
 _LEAST = 0.05 * MIB  # smaller rows are summed up in a line
 _MOST_PROCESSES = 12
@@ -45,6 +45,7 @@ def explain_blocks(explanation: Explanation) -> list[Block]:
         blocks += growth_blocks(explanation, _MOST_HOLDERS)
     if explanation.inside is not None:
         blocks += _inside(explanation.inside)
+    blocks += advice_blocks(explanation)
     blocks += _ledger(explanation)
     if len(explanation.processes) > 1:
         blocks += _processes(explanation)
@@ -181,6 +182,14 @@ def _inside(inside: Inside) -> list[Block]:
     return blocks + muted(inside.notes)
 
 
+def advice_blocks(explanation: Explanation) -> list[Block]:
+    """What would save memory of what is there now; nothing where no row matches a fix."""
+    if not explanation.advice:
+        return []
+    lines = [Text(advice_line(a), copy=explain_command(a.code)) for a in explanation.advice]
+    return [Heading("What would save memory"), *lines]
+
+
 def _readings(inside: Inside) -> str:
     """How often it was read for that, and what the first reading would have said."""
     count = len(inside.readings)
@@ -258,6 +267,7 @@ def explain_json(explanation: Explanation) -> dict[str, Any]:
         "processes": [_process_json(p) for p in explanation.processes],
         "settings": to_json(explanation.settings),
         "inside": None if explanation.inside is None else inside_json(explanation.inside),
+        "advice": [advice_json(one) for one in explanation.advice],
         "growth_seconds": round(explanation.growth_seconds, 3),
         "growth": [
             {

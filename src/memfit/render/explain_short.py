@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from memfit.model import Component, Explanation, Inside
-from memfit.render.blocks import Block, Text, muted, names, numbers, section, shortened
-from memfit.render.explain import growth_blocks, headline
-from memfit.units import MIB, format_bytes
+from memfit.render.blocks import Block, Text, muted, names, numbers, section
+from memfit.render.explain import advice_blocks, growth_blocks, headline
+from memfit.units import MIB, format_bytes, shortened
 
 _LEAST = 0.01  # of all memory, for a row of its own
 _MOST_ROWS, _MOST_GROWN, _MOST_REPEATED, _MOST_PROCESSES = 20, 8, 4, 5
@@ -20,6 +20,7 @@ def explain_short(explanation: Explanation) -> list[Block]:
     blocks += _rows(explanation)
     if explanation.inside is not None:
         blocks += _inside(explanation.inside)
+    blocks += advice_blocks(explanation)
     if len(explanation.processes) > 1:
         blocks += _processes(explanation)
     blocks += muted([_threads(explanation)])

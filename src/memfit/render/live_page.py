@@ -12,11 +12,11 @@ from typing import Any
 
 from memfit.errors import visible_line
 from memfit.model import Frame, Growth
-from memfit.render.blocks import Bars, bars, shortened
+from memfit.render.blocks import Bars, bars
 from memfit.render.chart import curve, limit_is_near
 from memfit.render.explain import format_seconds
 from memfit.render.watch import frame_summary, outlook_text, row_bars, rows_age
-from memfit.units import format_bytes
+from memfit.units import format_bytes, shortened
 
 _POINTS = 400  # of a curve that is drawn
 _SLICES = 40  # of one in plain HTML
@@ -79,6 +79,8 @@ def verdict(frame: Frame) -> tuple[str, str]:
         return "bad", f"Will reach its limit in about {format_seconds(seconds)}"
     if frame.forecast.growth is Growth.LEAKING:
         return "warn", "Within its limit, but it leaks"
+    if frame.forecast.growth is Growth.GROWING:
+        return "warn", "Within its limit, and it grows"
     if any(not target.met for target in frame.targets):
         return "warn", "Within its limit, but a target is missed"
     return "good", "Within its limit"
@@ -148,7 +150,7 @@ def _growth(frame: Frame) -> tuple[str, str]:
     if found.growth is Growth.UNKNOWN:
         return "-", "cannot be told yet"
     rate = f"{format_bytes(round(found.bytes_per_second))}/s"
-    grows = found.growth in (Growth.LEAKING, Growth.FILLING)
+    grows = found.growth.at_one_pace or found.growth is Growth.FILLING
     return str(found.growth), rate if grows else "no growth"
 
 

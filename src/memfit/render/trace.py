@@ -18,10 +18,9 @@ from memfit.render.blocks import (
     names,
     numbers,
     section,
-    shortened,
 )
 from memfit.render.result_json import SCHEMA, component_json, picked
-from memfit.units import MIB, format_bytes
+from memfit.units import MIB, format_bytes, shortened
 
 _BARS = 24
 _ROWS = 8
@@ -48,11 +47,11 @@ def live_line(reading: Reading, forecast: Forecast | None) -> str:
 def forecast_text(forecast: Forecast) -> str:
     """How it goes on, in a few words."""
     text = str(forecast.growth)
-    if forecast.growth in (Growth.LEAKING, Growth.FILLING):
+    if forecast.growth.at_one_pace or forecast.growth is Growth.FILLING:
         text += f" by {format_bytes(round(forecast.bytes_per_second))}/s"
     if forecast.slowing:
         text += ", slowing down"
-    if forecast.growth is Growth.LEAKING and forecast.since is not None:
+    if forecast.growth.at_one_pace and forecast.since is not None:
         text += f" since {forecast.since:.0f} s"
     if forecast.members:
         text += f" in {', '.join(shortened(member, _NAME) for member in forecast.members)}"
@@ -62,6 +61,7 @@ def forecast_text(forecast: Forecast) -> str:
     if forecast.reaches_limit_at is not None and forecast.low is not None:
         last = "never" if forecast.high is None else f"{forecast.high:.0f} s"
         text += f", the limit at {forecast.reaches_limit_at:.0f} s ({forecast.low:.0f} s to {last})"
+        text += forecast.condition
         if forecast.step is not None:
             text += f", step {forecast.step:,}"
     return text
@@ -69,7 +69,7 @@ def forecast_text(forecast: Forecast) -> str:
 
 def trace_summary(trace: Trace, forecast: Forecast, place: str = "") -> list[Block]:
     """Peak, its largest rows, how the run ended, and a verdict: a few lines."""
-    bad = [Text(e.text, Tone.BAD) for e in trace.events if e.kind in BAD]
+    bad = [Text(e.text, Tone.BAD) for e in trace.events if e.kind in (*BAD, EventKind.GROWTH)]
     if trace.peak is None:
         text = f"ended with exit code {trace.exit_code} before it could be read"
         unknown = f"it was never read, and {_NO_END}"
@@ -102,8 +102,9 @@ def _verdict(trace: Trace, forecast: Forecast) -> str:
         parts.append("short of memory")
     elif (share := trace.limit_share) is not None:
         parts.append(f"{'within' if share <= 1 else 'over'} its limit ({share:.0%} of it)")
-    if trace.limit_share is not None and trace.limit_share >= 1:  # when it would be is told already
-        forecast = replace(forecast, reaches_limit_at=None)
+    at = forecast.reaches_limit_at
+    if (trace.limit_share or 0) >= 1 or (at is not None and at <= trace.seconds):
+        forecast = replace(forecast, reaches_limit_at=None)  # it is told already, or was not so
     growth = forecast_text(forecast)
     parts.append("no growth can be told yet" if forecast.growth is Growth.UNKNOWN else growth)
     return "; ".join(parts)

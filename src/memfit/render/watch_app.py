@@ -16,11 +16,11 @@ from textual.widgets import DataTable, Footer, Static
 
 from memfit.errors import MemfitError, visible_line
 from memfit.model import Frame
-from memfit.render.blocks import Block, shortened
+from memfit.render.blocks import Block
 from memfit.render.chart import chart
 from memfit.render.terminal import to_text
 from memfit.render.watch import frame_now, outlook_text, row_bars, rows_age
-from memfit.units import format_bytes
+from memfit.units import format_bytes, shortened
 
 _BAR = 30
 _CURVE, _HIGHEST = 5, 14  # lines of the curve: at least, at most

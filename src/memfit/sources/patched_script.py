@@ -103,6 +103,9 @@ class _Script:
             if not self._set_number(name, number, models):
                 yield f"{name}={number}"
         self._put_settings(changes.variables)
+        if changes.once:
+            names = ", ".join(map(repr, changes.once))
+            yield f"memfit.dropins.build_once({names}), before the envs are made"
         for name, wanted in changes.update.items():
             yield f"{name} = {str(wanted).lower()}, which is how it updates"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from memfit.analyses.forecast import forecast
+from memfit.analyses.forecast import forecast, verdict
 from memfit.analyses.tree_ledger import tree_ledger
 from memfit.errors import UsageError
 from memfit.measure.children.launch import RECORDING
@@ -134,7 +134,10 @@ def _recorded(recording: RecordingThread) -> Iterator[None]:
     """Record this process from a thread of its own."""
     begun, ended = threading.Event(), threading.Event()
     tools = Tools(
-        ledger=lambda pids: tree_ledger(read_processes(pids)), forecast=forecast, say=_LOG.warning
+        ledger=lambda pids: tree_ledger(read_processes(pids)),
+        forecast=forecast,
+        verdict=verdict,
+        say=_LOG.warning,
     )
     recorder = Recorder(recording, sys.argv, None, tools)
     recorder.begin(proc.Tree(main=os.getpid()))

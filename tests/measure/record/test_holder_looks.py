@@ -138,3 +138,22 @@ def test_where_no_process_may_be_started_nothing_is_looked_at(
     looks.look(10.0, {1: 500 * MIB}, None)
     assert looks._running is None and not looks._due(20.0, 5000 * MIB)
     assert looks._due(80.0, 5000 * MIB)
+
+
+def test_the_process_that_grows_is_looked_at_beside_a_larger_one() -> None:
+    looks = HolderLooks()
+    assert looks._whom({10: 900 * MIB, 11: 100 * MIB, 12: 100 * MIB}) == 10
+    grown = {10: 900 * MIB, 11: 150 * MIB, 12: 160 * MIB}
+    assert looks._whom(grown) == 12
+    looks.looks = [_Look(seconds=9, pid=11, step=None, held={"kept": MIB}, elements={})]
+    assert looks._whom(grown) == 11  # followed as long as none grows much more
+
+
+def test_what_grew_in_a_worker_is_told_with_its_process() -> None:
+    held = [{"kept": amount * MIB} for amount in (1, 101)]
+    two = [
+        _Look(seconds=s, pid=12, step=None, held=h, elements={})
+        for s, h in zip((10, 20), held, strict=True)
+    ]
+    assert HolderLooks(looks=two, _main=10).grown().startswith("kept in process 12 grew most: by")
+    assert HolderLooks(looks=two, _main=12).grown().startswith("kept grew most: by")

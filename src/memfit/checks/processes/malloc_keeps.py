@@ -35,17 +35,17 @@ VARIABLES = "MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=1048576"
 def find(spec: RunSpec, ledger: Ledger, limit: int) -> Iterator[Finding]:
     kept = [c for c in ledger.components if c.kind is Kind.FRAGMENTATION]
     slack = total(ledger, [c for c in kept if c.alive_in(ledger.peak.moment)])
-    yield from _found(slack, ledger.peak.bytes, limit)
+    yield from found(slack, ledger.peak.bytes, limit)
 
 
 def find_in_recording(trace: Trace, forecast: Forecast) -> Iterator[Finding]:
     ledger, limit, peak = trace.peak_ledger, trace.limit, trace.peak
     if ledger is not None and limit is not None and peak is not None:
         kept = [c for c in ledger.components if c.kind is Kind.FRAGMENTATION]
-        yield from _found(total(ledger, kept), peak.bytes, limit.bytes)
+        yield from found(total(ledger, kept), peak.bytes, limit.bytes)
 
 
-def _found(slack: int, peak: int, limit: int) -> Iterator[Finding]:
+def found(slack: int, peak: int, limit: int) -> Iterator[Finding]:
     if slack <= 0 or 20 * slack < peak:  # as memfit.dropins.settings_for
         return
     if 2 * peak < limit:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -63,6 +63,9 @@ class ChangedParts:
                 f"{_VEC_ENVS}.dummy_vec_env": lambda module: _narrow_all(module.DummyVecEnv),
                 f"{_VEC_ENVS}.subproc_vec_env": lambda module: _narrow_all(module.SubprocVecEnv),
             }
+        if self.changes.once:
+            names = tuple(self.changes.once)
+            found[f"{_VEC_ENVS}.dummy_vec_env"] = functools.partial(_build_once, names=names)
         return found
 
     def _put_algorithm(self, module: ModuleType) -> None:
@@ -80,7 +83,14 @@ class ChangedParts:
 
 def lacking(model: Any, changes: Changes) -> list[str]:
     """Which of these changes a model does not have."""
-    return [*_lacking_parts(model, changes.parts), *_lacking_options(model, changes.options)]
+    from memfit.dropins.sharing.once import things_built
+
+    never = [name for name in changes.once if not things_built(name)]
+    return [
+        *_lacking_parts(model, changes.parts),
+        *_lacking_options(model, changes.options),
+        *never,
+    ]
 
 
 def _lacking_parts(model: Any, parts: Mapping[str, str]) -> Iterator[str]:
@@ -160,6 +170,18 @@ def _narrow_all(kind: Any) -> None:
 
     def init(own: Any, env_fns: Any, *args: Any, **options: Any) -> None:
         build(own, [functools.partial(_made_narrow, make) for make in env_fns], *args, **options)
+
+    kind.__init__ = init
+
+
+def _build_once(module: Any, names: Sequence[str]) -> None:
+    """Builders build once from where the envs are made: a script has its own by then."""
+    kind = module.DummyVecEnv
+    build = kind.__init__
+
+    def init(own: Any, env_fns: Any) -> None:
+        _dropin("build_once")(*names)
+        build(own, env_fns)
 
     kind.__init__ = init
 

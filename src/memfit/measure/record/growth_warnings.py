@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from memfit.model import Forecast, Growth, Limit
-from memfit.units import format_bytes
+from memfit.units import format_bytes, shortened
 
 _NEAR = 0.9  # of the limit
 _SOONER = 0.5  # of the time that was left at the last warning
 _NARROWER = 0.5  # of the width that the interval had
+_NAME = 60  # characters of a process's name
 _MORE = 2.0  # times what had leaked at the last warning, where there is no limit
 
 
@@ -19,6 +20,7 @@ class GrowthWarnings:
         self._near = False
         self._left = self._width = float("inf")
         self._grown = 0
+        self._leaks = False
 
     def text(self, amount: int, seconds: float, found: Forecast) -> str:
         """What to say now; empty where nothing is new."""
@@ -29,10 +31,11 @@ class GrowthWarnings:
             return ""
         self._near |= near
         text = f"{format_bytes(amount)} of {format_bytes(self.limit.bytes)}"
-        if found.growth in (Growth.LEAKING, Growth.FILLING):
+        if found.growth.at_one_pace or found.growth is Growth.FILLING:
             text += f", {growth_text(found)}"
         if found.reaches_limit_at is not None and found.low is not None:
             text += f": the limit is reached in about {_left(found.reaches_limit_at, seconds)} s"
+            text += found.condition
             late = "never" if found.high is None else f"{_left(found.high, seconds)} s"
             text += f" ({_left(found.low, seconds)} s to {late}, in 90 of 100 cases)"
         return text
@@ -51,8 +54,11 @@ class GrowthWarnings:
         return True
 
     def _without_limit(self, found: Forecast) -> str:
-        if found.growth is not Growth.LEAKING or found.grown_bytes < _MORE * self._grown:
+        firmer = found.growth is Growth.LEAKING and not self._leaks
+        more = found.grown_bytes >= _MORE * self._grown
+        if not found.growth.at_one_pace or not (firmer or more):
             return ""
+        self._leaks |= firmer
         self._grown = found.grown_bytes
         return growth_text(found)
 
@@ -63,7 +69,8 @@ def growth_text(found: Forecast) -> str:
     text += ", slowing down," if found.slowing else ""
     if found.since is not None:
         text += f" since {found.since:.0f} s"
-    return text + (f", in {', '.join(found.members)}" if found.members else "")
+    members = ", ".join(shortened(member, _NAME) for member in found.members)
+    return text + (f", in {members}" if members else "")
 
 
 def _left(at: float, seconds: float) -> str:

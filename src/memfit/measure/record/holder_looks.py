@@ -29,6 +29,7 @@ _MOST_LOOKS = 64
 _WORK, _SHARE = 4.0, 0.02  # seconds of the processor, and share of the time, that looks may take
 _TAKES = 1.2  # seconds of the processor that the first look is believed to take
 _REFUSED = 60.0  # seconds to the next try where no process could be started
+_ALIKE = 1.5  # times what the other grew by
 _GROWN = 1.1  # times what was held at the last look
 _LEAST = 64 * MIB  # a run that holds less is not looked at
 _NEEDS = 512 * MIB  # that must be left on the machine
@@ -51,9 +52,12 @@ class _Look:
 
 @dataclass(kw_only=True)
 class HolderLooks:
-    """The looks so far at the process that is largest."""
+    """The looks so far at the process that grew most, beside the largest."""
 
     looks: list[_Look] = field(default_factory=list)
+    _of_others: dict[int, list[_Look]] = field(default_factory=dict)
+    _first_held: dict[int, int] = field(default_factory=dict)
+    _main: int = 0
     _running: subprocess.Popen[bytes] | None = None
     _began: tuple[float, int, int | None] = (0.0, 0, None)
     _bytes: int = 0
@@ -74,6 +78,7 @@ class HolderLooks:
 
     def look(self, seconds: float, held: Mapping[int, int], step: int | None) -> None:
         """Take what a look has found, or begin one where it is due; never waits."""
+        self._main = self._main or max(held, key=lambda pid: held[pid], default=0)
         if self._running is not None:
             self._take(seconds)
         elif held and self._due(seconds, sum(held.values())):
@@ -94,7 +99,7 @@ class HolderLooks:
     def _begin(
         self, seconds: float, held: Mapping[int, int], step: int | None, walk: float, nice: int
     ) -> None:
-        pid = max(held, key=lambda member: held[member])
+        pid = self._whom(held)
         self._began = seconds, pid, step
         self._bytes = sum(held.values())
         self._next = seconds + _REFUSED
@@ -106,6 +111,15 @@ class HolderLooks:
                 stderr=subprocess.DEVNULL,
                 env=self._environment,
             )
+
+    def _whom(self, held: Mapping[int, int]) -> int:
+        """The process that grew most since it was first seen; at first the largest."""
+        begun = {pid: self._first_held.setdefault(pid, held[pid]) for pid in held}
+        more = {pid: held[pid] - begun[pid] for pid in held}
+        most = max(held, key=lambda pid: (max(0, more[pid]), held[pid]))
+        now = self.last.pid if self.last is not None else None
+        # Of two that grow alike, one is followed: two looks at it tell what grew.
+        return now if now in more and more[now] * _ALIKE >= more[most] else most
 
     def _due(self, seconds: float, amount: int) -> bool:
         if seconds < self._next or amount < max(_LEAST, _GROWN * self._bytes):
@@ -134,7 +148,8 @@ class HolderLooks:
                 elements={path: int(count) for path, count in found["elements"].items()},
             )
             if self.looks and self.looks[0].pid != pid:
-                self.looks.clear()
+                self._of_others[self.looks[0].pid] = self.looks
+                self.looks = self._of_others.pop(pid, [])
             if len(self.looks) >= _MOST_LOOKS:
                 del self.looks[1::2]
             self.looks.append(look)
@@ -165,10 +180,15 @@ class HolderLooks:
         known = path in begun.elements or begun.held.get(path, 0) < _BEGUN * added
         if known and grown >= _ELEMENTS_ADDED:
             rates.append(f"{format_bytes(round(added / grown))} for each of {grown:,} new elements")
+        times = f"from {begun.seconds:.0f} s to {last.seconds:.0f} s"
         return (
-            f"{path} grew most: by {format_bytes(added)} from {begun.seconds:.0f} s to "
-            f"{last.seconds:.0f} s, {' or '.join(rates)}, to {format_bytes(last.held[path])}"
+            f"{path}{self._where(last)} grew most: by {format_bytes(added)} {times}, "
+            f"{' or '.join(rates)}, to {format_bytes(last.held[path])}"
         )
+
+    def _where(self, look: _Look) -> str:
+        """Which process it was in, where it was not the run's first."""
+        return f" in process {look.pid}" if self._main not in (0, look.pid) else ""
 
     def _begun(self, path: str, most: float) -> _Look:
         """The last look before a holder had come to hold more than so much."""
@@ -185,7 +205,8 @@ class HolderLooks:
         path = max(held, key=lambda name: held[name], default="")
         if self.last is None or not path or held[path] < _TOLD:
             return ""
-        return f"{path} held most at {self.last.seconds:.0f} s: {format_bytes(held[path])}"
+        where, at = self._where(self.last), f"{self.last.seconds:.0f} s"
+        return f"{path}{where} held most at {at}: {format_bytes(held[path])}"
 
 
 def _by_container(held: Mapping[str, int]) -> dict[str, int]:

@@ -19,6 +19,7 @@ class MemberSeries:
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
+        self._known: set[int] = set()
         self._readings: dict[int, list[Reading]] = {}
         self._next = 0.0
         self._every = _SECONDS
@@ -35,8 +36,10 @@ class MemberSeries:
         for pid, amount in sorted(held.items(), key=lambda item: -item[1])[:_MOST_MEMBERS]:
             if amount < least and pid not in self._readings:
                 continue
-            if pid not in self._names:
-                self._names[pid] = proc.command(pid)[:_LONGEST_NAME] or f"process {pid}"
+            if pid not in self._known:  # where it has just been started, it may have none yet
+                command = proc.command(pid)[:_LONGEST_NAME]
+                self._names[pid] = command or f"process {pid}"
+                self._known |= {pid} if command else set()
             self._readings.setdefault(pid, []).append(Reading(seconds=seconds, bytes=amount))
             found.append((pid, self._names[pid], amount))
         self._bound(held)
@@ -54,6 +57,7 @@ class MemberSeries:
     def _bound(self, held: Mapping[int, int]) -> None:
         for pid in [pid for pid in self._readings if pid not in held]:
             del self._readings[pid], self._names[pid]
+            self._known.discard(pid)
         if sum(map(len, self._readings.values())) > _MOST_KEPT:
             self._every *= 2
             for readings in self._readings.values():

@@ -25,7 +25,6 @@ from memfit.model import (
     Event,
     EventKind,
     Forecast,
-    Growth,
     Ledger,
     Limit,
     Member,
@@ -47,12 +46,16 @@ _LEDGER_LONGEST = 1.0  # seconds that one reading may take beyond that: nothing 
 _LEAVING_SECONDS = 0.5  # what ends with the command may take so long after it
 
 
+Judge = Callable[[Sequence[Reading], int | None, Sequence[Member]], Forecast]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """What a recorder is given by those who know: rows of processes, and how a run goes on."""
+    """What a recorder is given by those who know: rows of processes, how a run goes on, or went."""
 
     ledger: Callable[[Sequence[int]], Ledger]
-    forecast: Callable[[list[Reading], int | None, Sequence[Member]], Forecast]
+    forecast: Judge
+    verdict: Judge
     say: Callable[[str], None]
     live: Callable[[Reading, Forecast | None], None] | None = None
     looks: HolderLooks | None = None  # at who holds the memory, where nobody minds a process more
@@ -285,12 +288,14 @@ class Recorder:
     def _end(self, code: int, left: Sequence[int]) -> None:
         if self.tools.looks is not None:
             self.tools.looks.end()
+        found = self._safely(lambda: self.tools.verdict(self.readings, None, self._members.members))
+        grows = growth_text(found) if found is not None and found.growth.at_one_pace else ""
         if self._ended_by_us:
-            text = self._ended_by_us
-            if self.forecast is not None and self.forecast.growth is Growth.LEAKING:
-                text = f"{text}; {growth_text(self.forecast)}"
+            text = f"{self._ended_by_us}; {grows}" if grows else self._ended_by_us
             self._event(EventKind.KILLED, self._with_what_grew(text, ended=True), self.peak)
         else:
+            if grows:
+                self._event(EventKind.GROWTH, self._with_what_grew(grows), self.peak)
             self._look_for_oom_kills(killed=code == 128 + signal.SIGKILL)
             self._tell_of(left)
         if self._sampler.unconfirmed:

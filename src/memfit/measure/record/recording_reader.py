@@ -156,16 +156,18 @@ def load(path: Path) -> Trace:
 
 def _members(rows: Sequence[tuple[Any, ...]]) -> tuple[Member, ...]:
     """The processes of a run, each with what it held over time."""
-    found: dict[int, tuple[str, list[Reading]]] = {}
+    names: dict[int, str] = {}
+    found: dict[int, list[Reading]] = {}
     for pid, name, seconds, amount in rows:
-        found.setdefault(pid, (name, []))[1].append(Reading(seconds=seconds, bytes=amount))
+        names[pid] = name  # the last: a process that has just been started has none of its own
+        found.setdefault(pid, []).append(Reading(seconds=seconds, bytes=amount))
     return tuple(
         Member(
             pid=pid,
-            name=name,
+            name=names[pid],
             readings=tuple(sorted(readings, key=lambda reading: reading.seconds)),
         )
-        for pid, (name, readings) in found.items()
+        for pid, readings in found.items()
     )
 
 

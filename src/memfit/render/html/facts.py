@@ -6,9 +6,8 @@ import html
 from collections.abc import Iterator
 
 from memfit.errors import visible_line
-from memfit.render.blocks import shortened
 from memfit.render.html.figure import Data
-from memfit.units import format_bytes, format_change
+from memfit.units import format_bytes, format_change, shortened
 
 # A key of the JSON, and how people call it. Most results have a few of them.
 _FACTS = {

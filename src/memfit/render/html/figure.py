@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memfit.errors import visible_line
-from memfit.render.blocks import Table, shortened
+from memfit.render.blocks import Table
 from memfit.render.html.palette import BAD, INK
-from memfit.units import byte_ticks, format_bytes, format_change, time_ticks
+from memfit.units import byte_ticks, format_bytes, format_change, shortened, time_ticks
 
 Data = Mapping[str, Any]
 Trace = dict[str, Any]

@@ -1,0 +1,1 @@
+"""Programs that use a cluster, as users write them."""
