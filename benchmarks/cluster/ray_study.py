@@ -26,7 +26,7 @@ LEAST, MOST, STEP = 64, 2240, 32  # of n_steps: some 40 % fit no node
 LOOPBACK = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 SWEEP = ["sweep", "--over", "n=20,40,60,80,100,120", "--limit", "1GiB", "--format", "json", "-q"]
 HOLD = "import time; held = bytearray({n} << 20); time.sleep(8)"
-_LOOK_SECONDS = 1.0
+_LOOK_SECONDS = 5.0  # adding up PSS takes a while, in which Tune waits
 
 
 @contextmanager
@@ -108,6 +108,8 @@ def study(results: Path, name: str, trials: int, *, whole: bool) -> None:
         seconds = time.monotonic() - started
         errors = {result.metrics["trial_id"]: str(result.error or "") for result in found}
         ray.shutdown()
+    if not all(record.ended in ("complete", "error") for record in measured.records.values()):
+        raise SystemExit("the study was stopped: nothing is kept of it")
     keep(
         results,
         name,

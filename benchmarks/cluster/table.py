@@ -44,6 +44,8 @@ def _studies(parts: dict[str, Any]) -> list[str]:
             f"| {3600 * len(states) / found['seconds']:.0f} | {format_bytes(found['most_bytes'])} "
             f"| {found['load']:.0f} |"
         )
+    if not rows:
+        return ["", "The studies in 4 GiB: not measured yet."]
     return [
         "",
         (
@@ -56,6 +58,8 @@ def _studies(parts: dict[str, Any]) -> list[str]:
 
 
 def _asked(parts: dict[str, Any]) -> list[str]:
+    if "fit" not in parts or "asks" not in parts:
+        return ["", "What is asked of these studies: not measured yet."]
     fit, asks = parts["fit"], parts["asks"]
     times = (
         f"{parts['worst']['seconds'] / fit['seconds']:.2f} times" if "worst" in parts else _LATER
@@ -121,8 +125,10 @@ def _on_nodes(parts: dict[str, Any]) -> list[str]:
             "| held | planned bound above the peak | load of the machine |"
         ),
         "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
-        *(rows or [f"| {_LATER} |" + " |" * 11]),
+        *rows,
     ]
+    if not rows:
+        lines = [*lines[:5], "The studies: not measured yet."]
     if "ray-fit" in parts and "ray-worst" in parts:
         times = parts["ray-worst"]["seconds"] / parts["ray-fit"]["seconds"]
         lines += ["", f"By plan: {times:.2f} times the trials an hour of a whole node each (1.8)."]

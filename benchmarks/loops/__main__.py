@@ -14,12 +14,13 @@ from benchmarks.accuracy.__main__ import describe, interrupt
 from benchmarks.accuracy.isolation import private_libraries
 from benchmarks.accuracy.store import Store
 from benchmarks.loops import plan, table, truth
+from benchmarks.loops.calibrate import factors
 from benchmarks.loops.case import REPORT, TUNING, Loop
 from benchmarks.loops.cases import CASES
 from benchmarks.stages import say
 
 RESULTS = Path(__file__).parent / "results"
-STAGES = ("truth", "twice", "plan", "whatif", "table", "list")
+STAGES = ("truth", "twice", "plan", "whatif", "calibrate", "table", "list")
 
 
 def parse_args() -> argparse.Namespace:
@@ -86,6 +87,8 @@ def main() -> int:
                     *(f"{case.group:8}{' '.join((case.name, *case.args))}" for case in cases),
                     sep="\n",
                 )
+            case "calibrate":
+                print(factors(RESULTS))
             case "table":
                 table.write(RESULTS)
             case "truth":

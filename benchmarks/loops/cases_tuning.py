@@ -288,6 +288,14 @@ OTHERS = (
         settings="BATCH_EPISODES=48 HIDDEN=1536 HISTORY=128",
         form=Form.NOTEBOOK,
     ),
+    loop(
+        "hogwild",
+        "hogwild",
+        "",
+        "a3c processes shared-memory argparse",
+        cycles=10,
+        settings="num_workers=2",
+    ),
 )
 
 # Once of the report: what their first plans showed was mended since.
@@ -309,6 +317,24 @@ ONCE_REPORTED = (
         cycles=26,
         settings="capacity=100000 batch_size=48 image_size=64",
         doubled="batch_size --batch-size",
+    ),
+    loop(
+        "trpo",
+        "trpo",
+        "",
+        "trpo vector argparse second-order",
+        cycles=3,
+        settings="batch_size=4000 hidden=512",
+        doubled="batch_size --batch-size",
+    ),
+    loop(
+        "ensemble-mpc",
+        "ensemble_mpc",
+        "",
+        "model-based planning lists argparse",
+        cycles=3,
+        settings="ensemble=5 candidates=10000 hidden=200",
+        doubled="candidates --candidates",
     ),
 )
 

@@ -15,7 +15,17 @@ from benchmarks.loops.truth import ROOT, environment
 
 LIMIT_SECONDS = 240.0
 _NO_OPTIMIZER = re.compile(r"\b(no|without|never)\b[^.]{0,40}\boptimizer", re.IGNORECASE)
-_KEYS = ("peak_bytes", "upper_bytes", "limit_bytes", "fits", "phases", "knobs", "method", "notes")
+_KEYS = (
+    "peak_bytes",
+    "upper_bytes",
+    "limit_bytes",
+    "fits",
+    "phases",
+    "knobs",
+    "method",
+    "notes",
+    "doubt",
+)
 
 
 def predict(case: Loop, changes: tuple[str, ...] = ()) -> dict[str, Any]:

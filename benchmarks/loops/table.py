@@ -51,6 +51,18 @@ class Row:
         return self.pair.said is not None
 
     @property
+    def older(self) -> bool:
+        """Whether an earlier version planned it, which did not tell its doubt."""
+        return self.answered and not (self.said or {}).get("doubt")
+
+    @property
+    def mark(self) -> str:
+        """What a reader is to know of the version that planned it."""
+        if self.older or self.said is None:
+            return "†"
+        return "‡" if self.said.get("before") else ""
+
+    @property
     def compared(self) -> bool:
         """What trains without an optimizer may be refused, if the answer says why."""
         return self.case.updates or self.answered
@@ -199,7 +211,7 @@ def _introduction(rows: Sequence[Row]) -> str:
 Written by `python -m benchmarks.loops table`; do not edit. {len(CASES)} loops over
 {len({case.script for case in CASES})} programs (`cases_tuning.py`, `cases_report.py`,
 `scripts/`), {len(rows)} of them measured. Those of the group *report* were written last, and
-nothing is tuned on them; two whose first plans showed what was to be mended are to tune on now.
+nothing is tuned on them; four whose first plans showed what was to be mended are to tune on now.
 
 The truth is the highest proportional set size (PSS) of the process and its descendants over the
 whole run of the unmodified program, read from outside; for a process without descendants the
@@ -209,7 +221,11 @@ answered is a miss**: error 100 %, bound broken, settings not found, time too lo
 found where all those that the case names are among the plan's knobs with their values. The time
 of a cycle is that of the measured run less its imports, over the cycles that its case says it
 has; in an off-policy loop a cycle is about 1,000 steps. Figures that miss what is asked are
-**bold**.
+**bold**. Loops marked † have no plan of this version: figures in their lines are of an earlier one,
+and the summary leaves them out. Those marked ‡ were planned before the last changes of this version
+(time that a trial leaves to tell of it, processes that train, buffers of functions that have
+ended, formulas of what comes and goes); their figures count. What-if figures are all of an earlier
+version.
 {_busy(rows)}
 {versions()}
 """
@@ -234,7 +250,8 @@ def _load(results: Iterable[dict[str, Any]]) -> float:
 
 
 def _summary(rows: Sequence[Row]) -> str:
-    groups = [[row for row in rows if row.case.group == group] for group in _GROUPS]
+    latest = [row for row in rows if row.said and not row.older]
+    groups = [[row for row in latest if row.case.group == group] for group in _GROUPS]
     # Before anything of a group was planned there is nothing to count, and so nothing missed.
     planned = [group if any(row.said for row in group) else [] for group in groups]
     lines = [
@@ -242,7 +259,7 @@ def _summary(rows: Sequence[Row]) -> str:
         "",
         f"| | {' | '.join(_GROUPS.values())} | asked |",
         "| --- | ---: | ---: | ---: |",
-        f"| loops measured | {' | '.join(str(len(group)) for group in groups)} | |",
+        f"| loops planned by this version | {' | '.join(str(len(g)) for g in groups)} | |",
         f"| loops answered | {' | '.join(str(sum(r.answered for r in g)) for g in groups)} | all |",
     ]
     lines += [line.cells(planned) for line in LINES]
@@ -263,7 +280,8 @@ def _rows(rows: Sequence[Row]) -> str:
     lines = ["## Loops", "", _ROWS, "| --- | --- | --- |" + " ---: |" * 8]
     for row in rows:
         case, pair = row.case, row.pair
-        cells = [case.name, case.group, " ".join(case.covers), f"{pair.true / MIB:.1f}"]
+        name = f"{case.name} {row.mark}".strip()
+        cells = [name, case.group, " ".join(case.covers), f"{pair.true / MIB:.1f}"]
         peak = pair.figure("peak_bytes")
         if peak is None:
             cells += ["-" if row.said is None else "**no answer**", "-", "-"]

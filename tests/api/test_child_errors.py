@@ -31,7 +31,9 @@ def ended(status: Status, progress: Progress | None = None, output: str = "") ->
         (None, "within 120 s: give it more time"),
         (Progress(), "no env was stepped"),
         (Progress(env_steps=1500), "it had made 1,500 env steps, and no update"),
+        (Progress(env_steps=1500), "let it update sooner"),
         (Progress(env_steps=1500, updates=3), "1,500 env steps and 3 updates"),
+        (Progress(env_steps=1500, updates=3), "the target learned"),
     ],
 )
 def test_a_script_that_took_too_long_is_told_how_far_it_came(
@@ -49,6 +51,7 @@ def test_a_script_that_trains_nothing() -> None:
 @pytest.mark.parametrize(
     ("output", "said"),
     [
+        ("usage: t [-h] --env E\nt: error: arguments are required: --env", "needs after --"),
         ("FileNotFoundError: data.csv", "a file that is not there"),
         ("pygame.error: No available video device", "a display"),
         ("UsageError: api_key not configured", "credentials"),

@@ -119,7 +119,6 @@ def tried(unchanged: tuple[int, ...], *peaks: int) -> tuple[TriedFix, list[int]]
     made = _Played(
         job=Job(kind=TargetKind.SCRIPT, target="train.py"),
         timeout=1.0,
-        memory=GIB,
         updates=8,
         unchanged=[run("a", peak=peak) for peak in unchanged],
     )

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from memfit.child.loop_trial import _filled
 from memfit.measure.children import sandbox
 from memfit.model.job import Answer, Job, Look, Status, TargetKind
-from memfit.model.trial import TrialEnd
+from memfit.model.trial import TrialArrays, TrialEnd
 
 pytestmark = pytest.mark.torch
 
@@ -38,6 +39,20 @@ for _ in range(3):
     for _ in range(2):
         net(obs).sum().backward()
         optimizer.step()
+"""
+WAITS = """
+import multiprocessing
+import torch
+def train(network):
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    while True:
+        network(torch.zeros(1, 8)).sum().backward()
+        optimizer.step()
+if __name__ == "__main__":
+    network = torch.nn.Linear(8, 2).share_memory()
+    process = multiprocessing.get_context("fork").Process(target=train, args=(network,))
+    process.start()
+    process.join()
 """
 SB3 = f"""{ENV}
 for _ in range(10):
@@ -207,3 +222,23 @@ def test_settings_of_a_notebook_get_other_values(tmp_path: Path) -> None:
     asked = Job(kind=TargetKind.NOTEBOOK, target=str(file), rewrite=True)
     answer = ended(replace(asked, knobs={"NUM_STEPS": 16}))
     assert answer.spec is not None and answer.spec.settings == {"NUM_STEPS": 16}
+
+
+def test_a_script_whose_processes_train_is_planned_by_what_all_take(tmp_path: Path) -> None:
+    answer = ended(job(tmp_path, WAITS))
+    assert answer.status is Status.SURVEYED
+    assert answer.spec is not None and answer.readings is not None
+    trial = answer.readings.trial
+    assert trial is not None and trial.elsewhere and not trial.updates
+    assert any("only waited for processes" in note for note in answer.spec.notes)
+    assert [group.name for group in answer.readings.others] == ["forks"]
+
+
+def test_a_buffer_of_a_function_that_has_ended_is_told_as_full_as_it_was() -> None:
+    buffer = TrialArrays(path="main().obses", bytes=10 * 2**20, resident=2 * 2**20)
+    assert _filled(buffer, 1.5).resident == 3 * 2**20
+    assert _filled(buffer, 9.0).resident == 10 * 2**20
+    whole = replace(buffer, resident=buffer.bytes)
+    assert _filled(whole, 1.5) == whole
+    queue = replace(buffer, elements=100, capacity=120, count=100)
+    assert _filled(queue, 1.5).elements == 120

@@ -74,8 +74,30 @@ def test_a_filling_buffer_is_what_it_holds_at_the_runs_end() -> None:
 
 def test_what_an_update_adds_grows_as_two_trials_say() -> None:
     run = spec(array("obs", "envs", MIB), envs=40)
-    again = TrialAgain(knobs={"envs": 20}, peaks={"update": 350 * MIB}, held={"obs": 20 * MIB})
+    again = TrialAgain(
+        knobs={"envs": 20},
+        peaks={"update": 350 * MIB},
+        held={"obs": 20 * MIB},
+        objects=40 * MIB,  # as many as in the first
+    )
     ledger = run_ledger(run, trial_rows(run, readings({"obs": 40 * MIB}, again)))
     assert ledger.peak.bytes == 400 * MIB
     # 20 more envs are 20 MiB of arrays, and 30 MiB of what comes and goes.
     assert ledger.at(envs=60).peak.bytes == 450 * MIB
+
+
+def test_graphs_that_a_rollout_keeps_grow_as_two_trials_say() -> None:
+    run = spec(array("obs", "envs", MIB), envs=40)
+    again = TrialAgain(
+        knobs={"envs": 20},
+        peaks={"rollout": 260 * MIB, "update": 350 * MIB},
+        held={"obs": 20 * MIB},
+        objects=20 * MIB,
+    )
+    ledger = run_ledger(run, trial_rows(run, readings({"obs": 40 * MIB}, again)))
+    assert ledger.peak.bytes == 400 * MIB and ledger.row_bytes["run.objects"] == 40 * MIB
+    more = ledger.at(envs=60)
+    # 20 more envs are 20 MiB of arrays, 20 of objects, and 10 of what comes and goes.
+    assert more.row_bytes["run.objects"] == 60 * MIB
+    assert more.peak.bytes == 450 * MIB
+    assert more.phase_bytes["rollout"] == 360 * MIB

@@ -50,6 +50,12 @@ class Heard:
     def works_on(self, running: Callable[[], bool]) -> None:
         self.words.append("whole")
 
+    def started_process(self) -> None:
+        self.words.append("started")
+
+    def waits_for(self, running: Callable[[], bool]) -> None:
+        self.words.append("waits")
+
     def compiled(self) -> None:
         self.words.append("compiled")
 

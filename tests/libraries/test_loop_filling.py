@@ -40,3 +40,7 @@ def test_a_large_page_may_be_there_for_one_row() -> None:
     assert fill_rate(7000, 5000) == Fraction(7, 5)
     assert fill_rate(7000, 5000, 4500) == 1
     assert fill_rate(7000, 5000, 6000) == Fraction(7, 5)
+
+
+def test_one_row_a_step_is_told_where_a_large_page_hides_it() -> None:
+    assert fill_rate(253_000, 80_000, 79_000) == 1

@@ -147,7 +147,7 @@ def test_the_worker_of_four_that_leaks_is_named(tmp_path: Path) -> None:
     assert found.growth is Growth.LEAKING
     assert len(found.members) == 1 and found.members[0].startswith(f"{out.strip()} (")
     assert found.bytes_per_second == pytest.approx(2.5 * MIB, rel=0.25)
-    assert any(out.strip() in line for line in said.splitlines() if "warning: leaking" in line)
+    assert any(out.strip() in line for line in said.splitlines() if "warning: growing" in line)
 
 
 def test_a_clean_run_of_four_seconds_is_no_leak(tmp_path: Path) -> None:

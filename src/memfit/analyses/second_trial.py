@@ -21,6 +21,11 @@ def is_complete(readings: Readings) -> bool:
     return trial is not None and trial.ended in (TrialEnd.SEEN, TrialEnd.WHOLE)
 
 
+def is_confirmed(readings: Readings) -> bool:
+    """Whether a second trial has seen how a loop grows; what no loop is needs none."""
+    return readings.trial is None or readings.trial.again is not None
+
+
 def other_values(spec: RunSpec) -> dict[str, int]:
     """Smaller values of the settings in the run's formulas, for a second trial."""
     found = {}
@@ -54,9 +59,12 @@ def _with_used(spec: RunSpec) -> RunSpec:
 
 
 def with_second(
-    spec: RunSpec, readings: Readings, again: RunSpec, second: Readings
+    spec: RunSpec, readings: Readings, again: RunSpec, second: Readings, *, objects: int = 0
 ) -> tuple[RunSpec, Readings]:
-    """Facts and readings with what a second trial has told of both."""
+    """Facts and readings with what a second trial has told of both.
+
+    It held so many bytes in `objects`.
+    """
     assert readings.trial is not None and second.trial is not None
     seen = {array.name: array for array in again.arrays}
     changed = {name: again.settings.get(name, value) for name, value in spec.knobs.items()}
@@ -68,6 +76,7 @@ def with_second(
         knobs=changed,
         peaks=dict(second.trial.peaks),
         held=dict(second.trial.held),
+        objects=objects,
     )
     trial = replace(readings.trial, again=told)
     return _with_used(replace(spec, arrays=arrays)), replace(readings, trial=trial)

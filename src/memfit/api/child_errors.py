@@ -71,10 +71,17 @@ def error_of(ended: Ended, target: str) -> MemfitError:
     match answer.status:
         case Status.NEVER_LEARNED:
             return _never(answer, target, output)
+        case Status.TIMED_OUT if answer.progress is not None and answer.progress.updates:
+            return NeverLearned(
+                f"the target learned, and was not done with a trial within {answer.reason}"
+                f"{_how_far(answer)}: give it more time with --timeout SECONDS, or the machine less"
+                " to do",
+                output=output,
+            )
         case Status.TIMED_OUT:
             return NeverLearned(
                 f"the target did not begin to learn within {answer.reason}{_how_far(answer)}: "
-                "give it more time with --timeout SECONDS, or describe the run in a spec",
+                f"give it more time with --timeout SECONDS{_sooner(answer)}, {_OR_SPEC}",
                 output=output,
             )
         case Status.BAD_SPEC:
@@ -126,6 +133,14 @@ def _how_far(answer: Answer) -> str:
     return f"{said} and {came.updates:,} updates" if came.updates else f"{said}, and no update"
 
 
+def _sooner(answer: Answer) -> str:
+    """What may let a script learn sooner that has stepped its env all the time."""
+    came = answer.progress
+    if came is None or not came.env_steps or came.updates:
+        return ""
+    return ", let it update sooner by its own settings (--set learning_starts=1000, if it has that)"
+
+
 def _failed(answer: Answer, target: str, said: str) -> MemfitError:
     if "EOFError: EOF when reading a line" in answer.output:
         return NeverLearned(
@@ -134,6 +149,10 @@ def _failed(answer: Answer, target: str, said: str) -> MemfitError:
             output=said,
         )
     todo = "fix the error above, then plan again"
+    if "usage:" in said and "error:" in said:
+        todo = (
+            "give it the arguments that it needs after --, as in: memfit plan train.py -- --seed 1"
+        )
     shielded = answer.confinement is not Confinement.NAMESPACES
     if shielded and "PermissionError" in answer.output:
         todo = "a plan lets it change no file; if that is why, let it write after learn()"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from memfit.analyses.second_trial import other_values, row_values, with_numbers, with_second
 from memfit.api.surveyed import Surveyed, ledger_of
 from memfit.formulas.run_rows import run_ledger
+from memfit.formulas.trial_rows import objects_in
 from memfit.libraries import library_of
 from memfit.libraries.loop.dimensions import LENGTH
 from memfit.measure.children import sandbox
@@ -18,7 +19,9 @@ from memfit.sources.script import learn_calls
 from memfit.sources.target import text_of
 
 _BY_FORMULA = ("n_envs",)  # more envs may be more processes, and minutes
-_SECONDS, _SHARE = 60.0, 0.9  # a loop is tried for, and of the time that its child has
+# A loop is tried for so long, and for this share of the time that its child has: where others
+# compute, it takes a while to tell what was seen.
+_SECONDS, _SHARE = 60.0, 0.75
 _UNCONFIRMED = (
     "a second trial with other values of the settings did not come through: formulas of them are "
     "read from one trial alone"
@@ -80,7 +83,9 @@ def tried_again(found: Surveyed, timeout: float, base: Future[ImportCost]) -> Su
         readings = replace(found.readings, notes=(*found.readings.notes, _UNCONFIRMED))
         return replace(found, readings=readings)
     then = ledger_of(job, answer, base)
-    spec, readings = with_second(spec, found.readings, then.spec, then.readings)
+    spec, readings = with_second(
+        spec, found.readings, then.spec, then.readings, objects=objects_in(then.ledger)
+    )
     ledger = run_ledger(spec, library_of(spec.library).rows(spec, readings))
     return replace(found, spec=spec, readings=readings, ledger=ledger)
 

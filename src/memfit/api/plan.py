@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memfit.analyses.after_learn import with_after
 from memfit.analyses.earlier_learn import left_by, with_row
-from memfit.analyses.second_trial import is_complete
+from memfit.analyses.second_trial import is_complete, is_confirmed
 from memfit.api.child_errors import error_of
 from memfit.api.loop_trials import built, trial_job, tried_again
 from memfit.api.plan_device import check_device, device_notes, for_card
@@ -58,6 +58,10 @@ _SECOND = f"{_TWICE}the second call needs the most of the first two, and is what
 _AFTER_SECONDS = 10.0  # that the rest of a script is followed for
 _MEASURED_BY_RUN = "not in this plan: memfit run measures all of it"
 _UNSEEN = f"{_TWICE}only the first call could be planned, so that a later one may need more"
+_ONE_TRIAL = (
+    "no second trial has shown how this loop grows with its settings, so that the largest that fit "
+    "are not told: --set KNOB=VALUE tries another value"
+)
 _DOUBTFUL = (
     "without a rehearsal, more than 5 % of the peak was in doubt, so the run was rehearsed at its "
     "real size; --quick leaves that out"
@@ -172,7 +176,10 @@ def plan(
         limit=limit_used,
         method="trial" if readings.trial else "probe" if readings.rehearsed else "survey",
         doubt=doubt_bytes(ledger, readings, ledger.peak.moment),
-        capacity=tuple(capacity(_part(h, ledger, on_card), h) for h in hardware),
+        capacity=tuple(
+            capacity(_part(h, ledger, on_card), h, None if is_confirmed(readings) else ())
+            for h in hardware
+        ),
         crossing=crossing(ledger, limit_used.bytes),
         findings=findings,
         hidden_findings=len(every[0]) - len(findings),
@@ -180,6 +187,7 @@ def plan(
         notes=(
             *(*job.notes, *found.spec.notes, *readings.notes, *said, *_matched_note(readings)),
             *([_DOUBTFUL] if doubtful and readings.rehearsed and not probe else []),
+            *([_ONE_TRIAL] if found.spec.scale and not is_confirmed(readings) else []),
             *outside_note(ended.outside_bytes, ended.peak_bytes),
             *ended.notes,
         ),

@@ -119,7 +119,7 @@ def _held_by(
             if id(thing) in seen:
                 continue
             seen.add(id(thing))
-            if isinstance(thing, kind):
+            if issubclass(type(thing), kind):  # its own `__class__` may be code of its own
                 yield path, thing, owner
             below += _parts(path, thing)
         level = below

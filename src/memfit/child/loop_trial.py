@@ -30,6 +30,7 @@ from memfit.model.training import Looping, LoopListener
 from memfit.model.trial import Progress, RunLength, TrialArrays, TrialEnd, TrialReading
 
 _ROOM = 2**62
+_LARGE, _FILLED = 2**20, 0.97  # a buffer may be filling if it is as large, and less of it is there
 _LONGER, _ALIKE = 1.3, 0.35  # a list that grows is longer by as much as the run has gone on
 
 
@@ -62,6 +63,22 @@ class _NeverLearned(LoopListener):
 
     def saved(self) -> None:
         return
+
+
+def _filled(row: TrialArrays, more: float) -> TrialArrays:
+    """A buffer that was filling, as it is when the run has gone on so many times as far."""
+    if row.capacity:
+        more = min(more, row.capacity / max(1, row.elements))
+        return replace(
+            row,
+            elements=int(row.elements * more),
+            bytes=int(row.bytes * more),
+            count=int(row.count * more),
+            resident=int(row.resident * more),
+        )
+    if row.bytes < _LARGE or row.resident >= _FILLED * row.bytes:
+        return row
+    return replace(row, resident=min(row.bytes, int(row.resident * more)))
 
 
 def _has_grown(before: Length, now: Length, more: float) -> bool:
@@ -160,6 +177,10 @@ class LoopTrial:
             found = looked_at_in_a_fork(variables)
             self.lengths = lists_of(variables, ()), self._done
             self.others = self._others()
+        if self.at_end:
+            more = self._done / max(1, self.lengths[1])
+            for earlier, rows in self.held.items():
+                self.held[earlier] = [_filled(row, more) for row in rows]
         if found:
             self.held[moment] = [*self._gone(moment, found), *found] if self.at_end else found
             self.last = found

@@ -7,12 +7,23 @@ free, and as temporaries the rest. Where a buffer was still filling, its row is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from memfit.formulas.array_bytes import reserved, resident
 from memfit.formulas.run_rows import built_parts
 from memfit.formulas.shared_rows import TRAINING, base_rows, measured
 from memfit.formulas.worker_rows import env_rows
-from memfit.model import Component, Evidence, Kind, Readings, RunSpec, Size, const, maximum
+from memfit.model import (
+    Component,
+    Evidence,
+    Kind,
+    Ledger,
+    Readings,
+    RunSpec,
+    Size,
+    const,
+    maximum,
+)
 from memfit.model.ledger import Place
 from memfit.model.size import total
 from memfit.model.trial import TrialAgain, TrialReading
@@ -25,6 +36,7 @@ _TEMPORARIES = {
     "build": ("temporaries", Kind.SCRATCH, "what came and went before the first step"),
 }
 
+OBJECTS = "run.objects"
 _KEPT = "what malloc kept free between updates, for their activations to use again"
 
 
@@ -32,17 +44,35 @@ def trial_rows(spec: RunSpec, readings: Readings) -> Iterator[Component]:
     """Every component of a loop that was tried."""
     trial = readings.trial
     assert trial is not None
+    again = trial.again
     rows = [*_fixed(readings, trial, _held(spec, trial.held, "rollout")), *env_rows(spec, readings)]
-    yield from rows
+    objects = sum(_bytes(row) for row in rows if row.name == OBJECTS)
+    yield from (_growing(row, spec, again) if row.name == OBJECTS else row for row in rows)
     yield from _arrays(spec)
     for phase, peak in trial.peaks.items():
         fixed = sum(_bytes(row) for row in rows if row.alive_in(phase))
         rest = peak - fixed - _held(spec, trial.held, phase)
         grows = const(0)
-        if trial.again is not None and phase == "update" and phase in trial.again.peaks:
-            other = trial.again.peaks[phase] - fixed - _held(spec, trial.again.held, phase)
-            grows = _growth(spec, trial.again, rest, other)
+        if again is not None and phase != "build" and phase in again.peaks:
+            other = again.peaks[phase] - fixed - _held(spec, again.held, phase)
+            if phase in TRAINING:
+                other += objects - again.objects
+            grows = _growth(spec, again, rest, other)
         yield from _rest(phase, rest, grows, trial)
+
+
+def objects_in(ledger: Ledger) -> int:
+    """What a trial held at its end that no array of a variable was."""
+    sizes = zip(ledger.components, ledger.sizes, strict=True)
+    return sum(size for row, size in sizes if row.name == OBJECTS)
+
+
+def _growing(row: Component, spec: RunSpec, again: TrialAgain | None) -> Component:
+    """Objects, such as graphs that a rollout keeps, on the line through this trial and another."""
+    if again is None:
+        return row
+    grows = _growth(spec, again, _bytes(row), again.objects)
+    return row if grows.is_const else replace(row, size=maximum(grows + row.size, 0))
 
 
 def _growth(spec: RunSpec, again: TrialAgain, rest: int, other: int) -> Size:
@@ -109,7 +139,7 @@ def _fixed(readings: Readings, trial: TrialReading, arrays: int) -> Iterator[Com
     yield from (row for row in rows if row.name != "base.first_use")
     if rest > early:
         yield Component(
-            name="run.objects",
+            name=OBJECTS,
             kind=Kind.OBJECTS,
             size=const(rest - early),
             phases=TRAINING,

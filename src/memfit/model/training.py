@@ -227,6 +227,14 @@ class LoopListener(Protocol):
     def works_on(self, running: Callable[[], bool]) -> None:
         """The update that was told is of a compiled program, and may be `running`."""
 
+    def started_process(self) -> None:
+        """The script has started processes of its own, and asks for what they give."""
+        return
+
+    def waits_for(self, running: Callable[[], bool]) -> None:
+        """The script waits until a process of its own ends, which is still `running`."""
+        return
+
     @abstractmethod
     def compiled(self) -> None:
         """A program has been compiled."""

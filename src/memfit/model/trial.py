@@ -63,11 +63,15 @@ class RunLength:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialAgain:
-    """Peaks by phase, and resident bytes of arrays, of a short trial with other settings."""
+    """Peaks by phase, and resident bytes of arrays, of a short trial with other settings.
+
+    `objects` are the bytes that it held at its end, and no array explained.
+    """
 
     knobs: Mapping[str, int]
     peaks: Mapping[str, int]
     held: Mapping[str, int]
+    objects: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +83,9 @@ class TrialReading:
     arrays apart; `held` are resident bytes of the rows of its arrays. The first update came after
     `first_update` env steps; `played` of all `env_steps` were recorded ones, played back. `whole`
     says that the last update was a compiled program of the whole training, which had not come to
-    its end. So many things that come every so often were `brought` forward. `run` is when the run
-    ends, where its loops say so. `again` is a second trial, with other settings.
+    its end, `elsewhere` that the script only waited for processes of its own. So many things that
+    come every so often were `brought` forward. `run` is when the run ends, where its loops say so.
+    `again` is a second trial, with other settings.
     """
 
     updates: int
@@ -97,6 +102,7 @@ class TrialReading:
     files: int = 0
     held: Mapping[str, int] = field(default_factory=dict)
     whole: bool = False
+    elsewhere: bool = False
     brought: int = 0
     run: RunLength | None = None
     again: TrialAgain | None = None
@@ -106,6 +112,8 @@ class TrialReading:
         """How much was seen, for evidence: its updates, or what it did without any."""
         if self.whole and self.updates == 1:
             return f"{self.seconds:.0f} s, in a compiled program of the whole training"
+        if self.elsewhere:
+            return f"{self.seconds:.0f} s, in which other processes of the script worked"
         if self.updates:
             return f"{self.updates:,} updates"
         if self.env_steps:

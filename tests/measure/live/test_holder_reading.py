@@ -9,7 +9,7 @@ import pytest
 
 from memfit.errors import UsageError
 from memfit.measure.live import holder_reading, process_tree
-from memfit.measure.live.holder_reading import HolderReading, read_holders
+from memfit.measure.live.holder_reading import WAIT, HolderReading, read_holders
 from memfit.measure.live.listener_client import NoAnswer
 from memfit.model import Layer, Native, Part, ProcessView, Told
 from memfit.model.explanation import Dealt
@@ -128,7 +128,14 @@ AMPLE = 3600.0  # seconds: a busy machine changes nothing
 
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
-    def read(tree: Tree, *, inside: bool = True, native: bool | None = None) -> HolderReading:
+    def read(
+        tree: Tree,
+        *,
+        inside: bool = True,
+        native: bool | None = None,
+        within: float = AMPLE,
+        wait: float = WAIT,
+    ) -> HolderReading:
         monkeypatch.setattr(process_tree, "read_tree", tree.read_tree)
         monkeypatch.setattr(process_tree, "read_process", tree.read_process)
         monkeypatch.setattr(holder_reading, "look_inside", tree.look_inside)
@@ -141,7 +148,8 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
             inside=inside,
             native=native,
             duplicates=True,
-            within=AMPLE,
+            within=within,
+            wait=wait,
         )
 
     return read
@@ -256,6 +264,21 @@ def test_what_does_not_answer_in_time_is_walked_and_that_is_said(
     assert found.told[7].outside
     (note,) = found.notes
     assert "did not answer within 4 s; what objects hold was read from outside" in note
+
+
+@pytest.mark.parametrize(("wait", "least"), [(WAIT, 0.0), (60.0, 50.0)])
+def test_who_gives_time_to_tell_has_it_given_where_reading_took_all(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, wait: float, least: float
+) -> None:
+    given = []
+
+    def asked(*_: object, timeout: float, **__: object) -> None:
+        given.append(timeout)
+
+    tree = Tree(shares={7: [1.0]}, walkable=(7,))
+    monkeypatch.setattr(tree, "look_inside", asked, raising=False)
+    reader(tree, within=-wait, wait=wait)
+    assert least <= given[0] <= max(0.2, wait)
 
 
 def test_what_can_be_neither_asked_nor_walked_is_said(

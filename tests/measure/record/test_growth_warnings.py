@@ -64,6 +64,13 @@ def test_near_the_limit_it_warns_once_also_without_growth() -> None:
     assert not warnings.text(920 * MIB, 30.0, STABLE)
 
 
+def test_of_a_run_that_falls_nothing_is_forecast() -> None:
+    warnings = GrowthWarnings(LIMIT)
+    assert warnings.text(800 * MIB, 50.0, leak(170, 150, 210))
+    assert not warnings.text(260 * MIB, 160.0, leak(163, 160, 170))
+    assert warnings.text(270 * MIB, 165.0, leak(168, 165, 175))
+
+
 def test_without_a_limit_a_leak_is_told_each_time_that_it_has_doubled() -> None:
     warnings = GrowthWarnings(None)
     assert not warnings.text(400 * MIB, 10.0, STABLE)

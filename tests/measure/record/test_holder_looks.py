@@ -122,7 +122,7 @@ def test_a_look_that_takes_too_long_is_ended(
     looks.look(10.0, {1: 500 * MIB}, None)
     running = looks._running
     assert running is not None
-    looks.look(50.0, {1: 500 * MIB}, None)
+    looks.look(150.0, {1: 500 * MIB}, None)
     assert running.poll() is not None and looks._running is None
     assert looks.grown() == ""
 

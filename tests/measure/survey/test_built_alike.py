@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from memfit.measure.survey import built_alike as module
 from memfit.measure.survey.built_alike import BuiltAlike, built_alike
 
 SIZE = 100_000
@@ -83,3 +84,15 @@ def test_an_env_that_fails_tells_of_nothing() -> None:
 
     assert built_alike(broken) == BuiltAlike()
     assert sys.getprofile() is None
+
+
+def test_an_env_that_takes_long_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LONGEST", -1.0)
+    built = []
+
+    def make() -> Any:
+        built.append(Env(Graph))
+        return built[-1]
+
+    assert built_alike(make) == BuiltAlike()
+    assert len(built) == 1

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memfit.measure.kernel import proc
 from memfit.measure.survey import trial as module
 from memfit.measure.survey.phase_peaks import PhasePeaks
 from memfit.measure.survey.trial import Trial
@@ -269,3 +270,39 @@ def test_peaks_are_read_by_phase() -> None:
     peaks.close("rollout")
     assert peaks.bytes["update"] - peaks.bytes["rollout"] > 40 * MIB
     assert peaks.highest == peaks.bytes["update"]
+
+
+def test_processes_that_the_script_waits_for_are_watched_until_they_hold_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    busy = iter(range(1, 10**6))
+    monkeypatch.setattr(Trial, "_busy", lambda self: float(next(busy)))
+    monkeypatch.setattr(proc, "descendants", lambda pid: [1])
+    monkeypatch.setattr(module, "_WORKED_SECONDS", 3.0)
+    found: list[TrialReading] = []
+    over = threading.Event()
+
+    def end(reading: TrialReading) -> None:
+        found.append(reading)
+        over.set()
+
+    one = trial(found, end=end)
+    one.started_process()
+    one.waits_for(lambda: True)
+    assert over.wait(30)
+    assert found[0].elsewhere and not found[0].updates and not found[0].env_steps
+    assert found[0].ended is TrialEnd.SEEN and "update" in found[0].peaks
+    assert "other processes of the script" in found[0].length
+
+
+def test_a_script_with_processes_that_learns_itself_is_a_loop_as_any_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_WORKED_SECONDS", 10**6)
+    found: list[TrialReading] = []
+    one = trial(found)
+    one.started_process()
+    one.waits_for(lambda: True)
+    with pytest.raises(Ended):
+        cycles_and_then(one, lambda turn: None)
+    assert not found[0].elsewhere and found[0].cycles >= 2

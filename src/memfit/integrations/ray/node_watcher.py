@@ -189,6 +189,8 @@ class Watchers:
         """What a watcher answers; None where its node has left."""
         import ray
 
+        if node not in self._actors:
+            return None
         asked = getattr(self._actors[node], call).remote(*args, **named)
         try:
             return ray.get(asked, timeout=_ANSWER_SECONDS)

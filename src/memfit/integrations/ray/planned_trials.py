@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 
 REFUSED_BYTES = 1  # what a trial demands that only tells why it was refused: Tune wants something
-_SPACES: dict[str, PlannedSpace] = {}
+_SPACES: dict[str, tuple[PlannedSpace, Say]] = {}
 _REFUSED: dict[str, Any] = {}  # an actor for each study, once there is a first
 
 
@@ -52,7 +52,7 @@ def planned(
     function is planned in a child, up to where it learns, as `memfit.integrations.optuna` plans
     objectives; `plan` is a spec that is planned in its place. A trial whose bounds leave open
     whether it fits gets all of the largest node; one that cannot fit raises `DoesNotFit` with the
-    reason, before `train` is called.
+    reason, before `train` is called; one that cannot be planned gets a whole node.
     """
     if not inspect.isfunction(train) or inspect.isgeneratorfunction(train):
         raise UsageError(
@@ -88,7 +88,7 @@ def planned(
     )
     worker = worker_bytes()
     found.prepare(largest_node() - worker)
-    admission = Admission(found, worker, cpus)
+    admission = Admission(found, worker, cpus, say)
 
     @functools.wraps(train)
     def trial(config: dict[str, Any]) -> Any:
@@ -115,10 +115,10 @@ class Admission:
     Tune keeps a copy of it with the trainable: what only the study's process has is in `_SPACES`.
     """
 
-    def __init__(self, space: PlannedSpace, worker: int, cpus: float) -> None:
+    def __init__(self, space: PlannedSpace, worker: int, cpus: float, say: Say) -> None:
         self._name = f"memfit-refused-{uuid.uuid4().hex}"
         self._worker, self._cpus = worker, cpus
-        _SPACES[self._name] = space
+        _SPACES[self._name] = (space, say)
 
     def __call__(self, config: Mapping[str, Any]) -> Any:
         """The resources of a trial: those of a refused one hold it for its message."""
@@ -137,8 +137,12 @@ class Admission:
                 "this study was planned by another process: restore it with a trainable that is "
                 "planned anew, as in tune.Tuner.restore(path, trainable=planned(train, space))"
             )
-        asked = _SPACES[self._name].ask(dict(flat(config)))
-        room = largest_node()
+        (space, say), room = _SPACES[self._name], largest_node()
+        try:
+            asked = space.ask(dict(flat(config)))
+        except MemfitError as error:  # no reason to end the study
+            say(f"a trial gets a whole node, since it could not be planned: {error}")
+            return room, ""
         if asked.lower_bytes + self._worker > room:
             return 0, _reason(asked, self._worker, room)
         upper = asked.upper_bytes + asked.upper_bytes // PAGES_OF_A_TABLE + self._worker

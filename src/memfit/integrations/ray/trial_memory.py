@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 from ray.tune import Callback
 
+from memfit.errors import one_line
 from memfit.integrations.ray.cluster import actors, nodes
 from memfit.integrations.ray.node_watcher import Watchers
 from memfit.integrations.ray.planned_trials import REFUSED_BYTES
@@ -39,6 +41,22 @@ class TrialMemory:
     ended: str = ""  # as Tune says
 
 
+def _harmless(hook: Callable[..., None]) -> Callable[..., None]:
+    """What goes wrong while looking is said, once, and ends no study."""
+
+    @functools.wraps(hook)
+    def kept(self: MemoryCallback, *args: Any, **named: Any) -> None:
+        try:
+            hook(self, *args, **named)
+        except Exception as error:  # noqa: BLE001 - whatever Ray raises where nodes leave
+            text = f"memory of trials could not be read: {one_line(error)}"
+            if text not in self.problems:
+                self.problems.append(text)
+                self._say(text)
+
+    return kept
+
+
 class MemoryCallback(Callback):
     """Put it into `tune.RunConfig(callbacks=[...])`.
 
@@ -48,6 +66,7 @@ class MemoryCallback(Callback):
 
     def __init__(self, say: Callable[[str], None] = lambda text: None) -> None:
         self.records: dict[str, TrialMemory] = {}
+        self.problems: list[str] = []
         self._say = say
         self._watchers = Watchers()
         self._ids: dict[str, str] = {}  # of running trials' actors
@@ -57,26 +76,32 @@ class MemoryCallback(Callback):
 
     # -- what Tune calls -------------------------------------------------------------------------
 
+    @_harmless
     def setup(self, *args: Any, **info: Any) -> None:
         """Start the watchers, so that the first trial is seen from its beginning."""
         self._watchers.on(nodes())
 
+    @_harmless
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         actor = trial.temporary_state.ray_actor
         if actor is not None:
             self._ids[trial.trial_id] = actor._actor_id.hex()
             self._follow()
 
+    @_harmless
     def on_step_end(self, iteration: int, trials: list[Any], **info: Any) -> None:
         if self._ids and time.monotonic() >= self._next:
             self._follow()
 
+    @_harmless
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self._record(trial, "complete")
 
+    @_harmless
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self._record(trial, "error")
 
+    @_harmless
     def on_experiment_end(self, trials: list[Any], **info: Any) -> None:
         for trial in trials:  # those that were stopped with the experiment
             if trial.trial_id in self._ids:

@@ -13,6 +13,8 @@ def fill_rate(rows: int, steps: int, least: int | None = None) -> Fraction:
     So many rows were there; where `least` is said, not more than these may have been written.
     """
     seen, fewest = rows / steps, (rows if least is None else least) / steps
+    if fewest <= 1 <= seen:  # most fill so; what is seen may end with a large page
+        return Fraction(1)
     for whole in (max(1, round(seen)), Fraction(1, max(1, round(1 / seen)))):
         if abs(seen - whole) <= _CLOSE * whole or fewest <= whole <= seen:
             return Fraction(whole)

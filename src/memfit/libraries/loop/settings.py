@@ -39,8 +39,9 @@ def settings_in(
     change it.
     """
     own = list(variables)
-    things = [thing for _, thing in own if not isinstance(thing, type)]
-    classes = [thing for _, thing in own if isinstance(thing, type)]  # these have defaults too
+    things = [thing for _, thing in own if not issubclass(type(thing), type)]
+    # Classes have defaults too.
+    classes = [thing for _, thing in own if issubclass(type(thing), type)]
     plain = [(name, thing) for name, thing in own if given.get(name)]
     found: dict[str, int] = {}
     for name, value in (*_held(things, is_own), *plain, *read.items(), *_held(classes, is_own)):
@@ -56,31 +57,31 @@ def _held(things: list[Any], is_own: Callable[[str], bool]) -> Iterator[tuple[st
     for _ in range(_DEPTH):
         below: list[Any] = []
         for thing in level:
-            if isinstance(thing, _SCALARS) or id(thing) in seen or len(seen) > _THINGS:
+            if issubclass(type(thing), _SCALARS) or id(thing) in seen or len(seen) > _THINGS:
                 continue
             seen.add(id(thing))
             with suppress(Exception):  # what cannot be looked at has no settings
                 for name, value in list(_parts(thing, is_own))[:_MOST]:
                     if isinstance(name, str) and name.isidentifier():
                         yield name, value
-                        if not isinstance(value, type):
+                        if not issubclass(type(value), type):
                             below.append(value)
         level = below
 
 
 def _parts(thing: Any, is_own: Callable[[str], bool]) -> Iterable[tuple[Any, Any]]:
     kind = type(thing)
-    if isinstance(thing, dict):
+    if issubclass(type(thing), dict):
         return thing.items() if len(thing) <= _MOST else ()
     if kind.__name__ in _KEYED:
         return _entries(thing)
     if kind.__name__ == "FlagValues":
         return list(thing.flag_values_dict().items())
-    if isinstance(thing, tuple):
+    if issubclass(type(thing), tuple):
         return list(zip(getattr(kind, "_fields", ()), thing, strict=False))
-    if isinstance(thing, ModuleType):
+    if issubclass(type(thing), ModuleType):
         return vars(thing).items() if is_own(str(getattr(thing, "__file__", ""))) else ()
-    if isinstance(thing, type):
+    if issubclass(type(thing), type):
         return vars(thing).items() if _is_of_program(thing, is_own) else ()
     if kind.__name__ in _SPACES or is_dataclass(thing) or _is_of_program(kind, is_own):
         return _attributes(thing, is_own)

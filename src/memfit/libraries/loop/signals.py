@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from memfit.libraries.loop.jax_calls import JaxCalls
 from memfit.libraries.loop.main_code import WATCHED
 from memfit.libraries.loop.playback import Playback
+from memfit.libraries.loop.process_calls import ProcessCalls
 from memfit.libraries.loop.ray_calls import RayCalls
 from memfit.libraries.loop.seldom import DUE
 from memfit.libraries.loop.watched_classes import watch
@@ -43,6 +44,7 @@ class Signals:
         self.fitting = 0
         self.jax = JaxCalls(self)
         self.ray = RayCalls(self)
+        self.processes = ProcessCalls(self)
 
     def start(self, begun: Callable[[], None], *, play_back: bool) -> None:
         """Notice from now on; `begun` is called when a loop does something for the first time."""
@@ -70,6 +72,7 @@ class Signals:
             "torch.autograd": self._watch_gradients,
             **self.jax.hooks(),
             **self.ray.hooks(),
+            **self.processes.hooks(),
             **saves,
         }
 
@@ -176,6 +179,18 @@ class Signals:
         """A compiled function of JAX that learns nothing was called."""
         self._begin()
         self._goes_on()
+
+    def started_process(self) -> None:
+        """The script has started processes, and asks for what they give."""
+        self._begin()
+        if self.listener is not None:
+            self.listener.started_process()
+
+    def waits_for(self, running: Callable[[], bool]) -> None:
+        """The script waits for the end of a process of its own."""
+        self._begin()
+        if self.listener is not None:
+            self.listener.waits_for(running)
 
     def compiled(self, *, learns: bool) -> None:
         """A program of JAX has been compiled, and what `learns` is about to begin."""

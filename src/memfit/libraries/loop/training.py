@@ -186,7 +186,12 @@ class LoopTraining(Looping):
 
 def _unseen(trial: TrialReading, texts: Sequence[str]) -> Iterator[str]:
     """What the script may do later that the trial has not seen."""
-    if not trial.updates:
+    if trial.elsewhere:
+        yield (
+            "the script itself only waited for processes that it had started: they may train, which"
+            " is not seen, and the plan is what all of them took"
+        )
+    elif not trial.updates:
         yield (
             f"no step of an optimizer, no gradient and no fit() was seen in {trial.env_steps:,}"
             f" env steps and {trial.cycles:,} turns of the script's loop: the plan is what "

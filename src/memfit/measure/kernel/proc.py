@@ -120,6 +120,12 @@ def state_and_parent(pid: int) -> tuple[str, int]:
     return (words[0], int(words[1])) if words else ("X", 0)
 
 
+def busy_seconds(pid: int) -> float:
+    """Seconds of processors that a process has taken, and those that it waited for; 0 if gone."""
+    words = text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK") if words else 0.0
+
+
 def resident(pid: int) -> int:
     """What a process has in memory, as the kernel keeps it ready; 0 where it is gone."""
     return resident_and_mapped(pid)[0]

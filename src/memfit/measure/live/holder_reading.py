@@ -113,6 +113,8 @@ def read_holders(
     clock = _Time(within + max(0.0, wait - WAIT))
     processes = process_tree.read_tree(pid, children=children)
     to_read = clock.worked()
+    if wait > WAIT:  # so long was given to telling: reading may have taken it on a busy machine
+        clock.until = max(clock.until, time.monotonic() + wait)
     told: dict[int, Told] = {}
     notes: list[str] = []
     if inside:

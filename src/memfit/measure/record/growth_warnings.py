@@ -6,6 +6,7 @@ from memfit.model import Forecast, Growth, Limit
 from memfit.units import format_bytes, shortened
 
 _NEAR = 0.9  # of the limit
+_FALLS = 0.8  # of what it held at the look before
 _SOONER = 0.5  # of the time that was left at the last warning
 _NARROWER = 0.5  # of the width that the interval had
 _NAME = 60  # characters of a process's name
@@ -21,9 +22,13 @@ class GrowthWarnings:
         self._left = self._width = float("inf")
         self._grown = 0
         self._leaks = False
+        self._amount = 0
 
     def text(self, amount: int, seconds: float, found: Forecast) -> str:
         """What to say now; empty where nothing is new."""
+        before, self._amount = self._amount, amount
+        if amount < _FALLS * before:  # it ends, or lets go of much: what is forecast is of before
+            return ""
         if self.limit is None:
             return self._without_limit(found)
         near = amount >= _NEAR * self.limit.bytes

@@ -20,7 +20,7 @@ from memfit.measure.kernel.limits import available
 from memfit.units import MIB, format_bytes
 
 _PROGRAM = "memfit.measure.live.outside_walk"
-_WALK_SECONDS, _LONGEST = 4.0, 30.0  # of walking; of the whole process, after which it is ended
+_WALK_SECONDS, _LONGEST = 4.0, 120.0  # of walking; of the whole process, after which it is ended
 _LAST_WALK, _LAST_LOOK = 1.5, 3.0  # seconds of both where a run is held still for it
 _NICE, _LAST_NICE = 5, 0  # while the run works, and while it is held still
 _FIRST, _APART = 4.0, 4.0  # seconds after the start, and between two looks, at least

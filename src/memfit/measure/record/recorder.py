@@ -294,8 +294,8 @@ class Recorder:
             text = f"{self._ended_by_us}; {grows}" if grows else self._ended_by_us
             self._event(EventKind.KILLED, self._with_what_grew(text, ended=True), self.peak)
         else:
-            if grows:
-                self._event(EventKind.GROWTH, self._with_what_grew(grows), self.peak)
+            if grows and self.tools.looks is not None and (text := self.tools.looks.grown()):
+                self._event(EventKind.GROWTH, text, self.peak)
             self._look_for_oom_kills(killed=code == 128 + signal.SIGKILL)
             self._tell_of(left)
         if self._sampler.unconfirmed:

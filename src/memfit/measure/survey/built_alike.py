@@ -22,6 +22,7 @@ _LEAST = 64 * 2**10  # of one result
 _MOST_CALLS = 16  # of one builder in one env: what is called more often builds small things
 _MOST_ARGUMENTS, _MOST_RESULT = 2**22, 2**28  # bytes that are pickled
 _STEPS, _SECONDS = 32, 0.5
+_LONGEST = 3.0  # seconds of work that one env takes: watched, it takes several times as long
 _HELD = 2  # references to what nobody else has: the call's, and that of counting them
 _NO_ENVS = ("gymnasium", "gym", "stable_baselines3", "numpy", "torch", "builtins")
 
@@ -51,10 +52,13 @@ def built_alike(make: Callable[[], Any]) -> BuiltAlike:
     if sys.getprofile() is not None:
         return BuiltAlike()
     try:
+        begun = time.process_time()
+        packages = _packages(_env_of(make()))
+        if time.process_time() - begun > _LONGEST:
+            return BuiltAlike()
         envs: list[Any] = []
         watched: list[list[_Call]] = []
         for _ in range(2):
-            packages = _packages(envs[0]) if envs else _packages(_env_of(make()))
             watch = _Watch(packages=packages)
             sys.setprofile(watch.event)
             try:

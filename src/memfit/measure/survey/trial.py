@@ -104,6 +104,8 @@ class Trial:
         self.turns = 0
         self.bare = self.turns_over = False  # nothing that could update is known; it has a loop
         self.running: Callable[[], bool] | None = None
+        self.delegates = False  # it has started processes, and does nothing itself so far
+        self.waited: Callable[[], bool] | None = None  # for one of these
         self.learned_from: set[int] = set()  # the envs that were stepped before the first update
         quiet_thread(self._watch, "memfit trial")
 
@@ -114,6 +116,7 @@ class Trial:
         with self.lock:
             if self.over:
                 return
+            self._begins_itself()
             self.env_steps += steps
             self.at_once = steps
             if not self.updates:
@@ -145,6 +148,24 @@ class Trial:
             if self._done():
                 self._finish(TrialEnd.SEEN)
 
+    def started_process(self) -> None:
+        """The script's own processes give it something: they may do what it is for."""
+        with self.lock:
+            self.delegates = not (self.updates or self.env_steps)
+
+    def _begins_itself(self) -> None:
+        """The script steps an env or updates: its processes are there by now."""
+        if self.delegates:
+            self.delegates, self.built = False, self.peaks.now()
+
+    def waits_for(self, running: Callable[[], bool]) -> None:
+        """The script does nothing until such a process ends."""
+        with self.lock:
+            if not self.over and not self.updates and not self.env_steps:
+                self._close(self.phase, "update")
+                self.delegates = True
+                self.first_busy, self.waited = self._busy(), running
+
     def compiled(self) -> None:
         """A program has been compiled, which takes memory of its own for a while."""
         with self.lock:
@@ -162,6 +183,7 @@ class Trial:
         with self.lock:
             if self.over:
                 return
+            self._begins_itself()
             self.running = None
             self.updates += 1
             self.in_update = self.in_update + 1 if self.phase == "update" else 1
@@ -225,7 +247,12 @@ class Trial:
     def trains(self) -> bool:
         """Whether it has updated, or goes on as a training does that has nothing that updates."""
         stepped = self.env_steps >= _LEAST_STEPS or (not self.env_steps and self.turns >= _CYCLES)
-        return bool(self.updates or (self.bare and stepped))
+        return bool(self.updates or (self.bare and stepped) or self._is_elsewhere)
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether processes that the script has started may train, and it does nothing itself."""
+        return self.delegates and not self.updates and not self.env_steps
 
     # -- meanwhile -----------------------------------------------------------------------------
 
@@ -237,7 +264,7 @@ class Trial:
             self.alive()
         if self.peaks.highest > self.high + max(_RISE, int(_RISE_SHARE * self.high)):
             self.high, self.risen, self.risen_updates = self.peaks.highest, self.read, self.updates
-            self.risen_busy = time.process_time()
+            self.risen_busy = self._busy()
 
     def _cycle(self) -> None:
         self.usual = self.in_update
@@ -274,13 +301,22 @@ class Trial:
         return now - self.risen > max(_STEADY_SECONDS, since / 2)
 
     def _worked_enough(self) -> bool:
-        """Whether a program that is the whole training has filled what memory it takes."""
-        if self.running is None or not self.running():
+        """Whether a program or processes that are the whole training have filled their memory."""
+        running, each = self.running, 1
+        if self._is_elsewhere:
+            running, each = self.waited, len(proc.descendants(self.own))
+        if running is None or not running():
             return False
         self._close("update", "update")
         # Of the time that it really worked: others may have had the processors meanwhile.
-        worked = time.process_time() - self.risen_busy
-        return worked > max(_WORKED_SECONDS, (time.process_time() - self.first_busy) / 2)
+        busy = self._busy()
+        worked = busy - self.risen_busy
+        return worked > max(_WORKED_SECONDS * each, (busy - self.first_busy) / 2)
+
+    def _busy(self) -> float:
+        """Seconds of all processors so far, with those of the script's processes if these work."""
+        others = proc.descendants(self.own) if self.delegates else ()
+        return time.process_time() + sum(map(proc.busy_seconds, others))
 
     def _done(self) -> bool:
         if not self._seen_enough() or self.clock() < self.asked:
@@ -300,6 +336,8 @@ class Trial:
 
     def _finish(self, end: TrialEnd) -> None:
         self.over = True
+        if self._is_elsewhere:
+            self.built = self.peaks.now()
         now, free, files = self.peaks.now(), self.malloc.free_bytes(), proc.mapped(self.own)
         self.look("update" if not self.env_steps or self.phase == "update" else "rollout", True)
         self.end(replace(self.reading(end), now=now, free=free, files=files))
@@ -316,6 +354,7 @@ class Trial:
             built=self.built,
             first_update=self.first_update,
             whole=self.running is not None and self.running(),
+            elsewhere=self._is_elsewhere,
             brought=self.brought,
         )
 
@@ -331,7 +370,8 @@ class Trial:
     def _end_by_itself(self) -> None:
         """End where that is not for the loop to say."""
         over = self.clock() > self.deadline or time.perf_counter() > self.latest
-        late = self.trains and over
+        slow = self._is_elsewhere and time.perf_counter() < self.latest  # it may yet begin itself
+        late = self.trains and over and not slow
         if late or proc.resident(self.own) + self.peaks.beside > self.memory:
             self._close(self.phase, self.phase)
             self._finish(TrialEnd.TIME if late else TrialEnd.MEMORY)

@@ -22,10 +22,11 @@ SHARD = str(Path(__file__).with_name("shard.py"))
 
 def shard(rank: int, agents: str, folder: str) -> tuple[str, int, int | None, str]:
     """Run one, and measure it as a sweep does."""
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"  # as in a plan's child: threads that wait sleep
     words = [sys.executable, SHARD, str(rank), str(NODES), f"{folder}/meet", "--agents", agents]
-    words += ["--iterations", "2", "--act-every", "10", "--max-minibatches", "6", "--quiet"]
+    words += ["--iterations", "1", "--act-every", "25", "--max-minibatches", "4", "--quiet"]
     os.environ.pop("OMP_NUM_THREADS", None)  # Ray's own: the plan is of a plain run
-    done = measure(words, memory=2 * MEMORY, timeout=400)
+    done = measure(words, memory=2 * MEMORY, timeout=800)
     node = ray.get_runtime_context().get_node_id()
     return node, done.peak_bytes, done.exit_code, done.output
 

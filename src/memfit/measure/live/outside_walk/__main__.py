@@ -21,7 +21,12 @@ def main(pid: int, seconds: float, nice: int) -> None:
     elements: dict[str, int] = {}
     try:
         answer = walk_outside(
-            pid, seconds=seconds, roles={}, most_copied=_MOST_COPIED, variables_only=True
+            pid,
+            seconds=seconds,
+            roles={},
+            most_copied=_MOST_COPIED,
+            variables_only=True,
+            patient=nice > 0,  # else the run is held still meanwhile
         )
     except NotWalkable:
         answer = {"arrays": [], "python": []}

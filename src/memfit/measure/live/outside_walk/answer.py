@@ -16,6 +16,7 @@ from memfit.measure.live.outside_walk.memory_copy import MemoryCopy
 from memfit.measure.live.outside_walk.walk_phases import WholeWalk
 
 _LARGEST_COPY = 2**30
+_PATIENCE = 10.0  # times the time given
 _OF_AVAILABLE = 8  # at most such a part of the memory that the machine has left is used
 
 
@@ -49,6 +50,10 @@ class OutsideWalk:
         except BaseException:
             self.close()
             raise
+
+    def wait_longer(self) -> None:
+        """Let the walk wait for its turn where other work hardly lets it run."""
+        self._walk.patience = _PATIENCE
 
     def variables(self, seconds: float) -> None:
         """What the run's own variables hold."""
@@ -115,15 +120,20 @@ def walk_outside(
     rows: int = MOST_ROWS,
     least: int = LEAST_ROW,
     packages: Collection[str] | None = (),
+    patient: bool = False,
 ) -> dict[str, Any]:
     """What a process's objects hold, within about so many seconds. Raises NotWalkable.
+
+    One who is `patient` waits longer where other work hardly lets this run.
 
     With `variables_only`, what packages hold is left out; but what these `packages` hold, or all
     where that is None, is named as if they were the run's own.
     """
     until = time.monotonic() + seconds
     with OutsideWalk(pid, roles=roles, most_copied=most_copied, packages=packages) as walk:
-        walk.variables(until - time.monotonic())
+        if patient:
+            walk.wait_longer()
+        walk.variables(seconds if patient else until - time.monotonic())
         if not variables_only:
             walk.libraries(until - time.monotonic())
         return walk.answer(rows=rows, least=least)

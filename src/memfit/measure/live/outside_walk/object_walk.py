@@ -26,7 +26,7 @@ from memfit.measure.live.outside_walk.type_kinds import DATA, TypeKind, TypeKind
 _MANY_NAMES = 20_000  # keys of one level that are read as names
 _AT_ONCE = 500_000  # objects of one type that are read together
 _DISTINCT = 0.95
-_LEAST_WORK, _LONGER = 0.7, 0.5  # seconds of the processor; times that it may take longer for them
+_LEAST_WORK = 0.7  # seconds of the processor, for which it may take longer
 _CONFIRMED, _MOST_CONFIRMED = 4096, 20_000  # bytes of objects that are read again, and how many
 _LONG, _MOST_LONG = 256, 1024  # elements of a container that may have moved; of a level
 _OLD = 0.1  # seconds after which a copy is too old to follow one that has
@@ -53,6 +53,7 @@ class ObjectWalk:
     ) -> None:
         self.python = python
         self.copy = python.copy
+        self.patience = 0.5  # times the time given, by which it may take longer to get its work
         self.give_time(0.0)
         self.kinds = TypeKinds(python, roles)
         self.names = NumberedTree()
@@ -141,7 +142,7 @@ class ObjectWalk:
     def check_time(self) -> None:
         late = time.monotonic() - self.until
         # On a machine that is too busy to let this run at all, it takes longer than was given.
-        starved = time.process_time() < self._least_work and late < _LONGER * self._seconds
+        starved = time.process_time() < self._least_work and late < self.patience * self._seconds
         if late > 0 and not starved:
             raise OutOfTime
 
