@@ -67,8 +67,10 @@ test-parallel: install  ## tests that may run two at a time
 test-alone: install  ## tests that plan within limits of time
 	$(call tested,$(VENV),alone and not slow)
 
+# What is compared with no measured run may go on beside another file: pages of docs beside reports.
 test-slow: install  ## whole programs of the reference systems, which make test leaves out
-	$(call tested,$(VENV),slow)
+	$(call tested,$(VENV),slow and not truth and not alone,$(TWO_AT_A_TIME))
+	$(call tested,$(VENV),slow and (truth or alone))
 
 test-harm: install  ## faults around trainings, explanations, fuzzing: nothing may come to harm (an hour)
 	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt jax

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,10 @@ from tests.samples_live import FORECAST, trace
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+SHOWN = re.findall(
+    r"pictures/report-([a-z-]+)\.png", (PICTURES.parent / "reports.md").read_text(encoding="utf-8")
+)
 _SLOW = 90_000  # milliseconds: other work on the machine is no failure
 _COMPOSITION = "document.querySelector('[data-picture=composition]')"
 _PRESSED = "document.querySelector('[data-for=composition] [aria-pressed=true]').textContent"
@@ -237,17 +242,47 @@ def test_a_notebook_draws_in_its_frame(open_page: Open) -> None:
     assert opened.said == []
 
 
+def test_docs_show_a_report_of_each_command() -> None:
+    """And every picture that is there is shown."""
+    assert set(SHOWN) == {f.stem.removeprefix("report-") for f in PICTURES.glob("report-*.png")}
+    commands = {RESULTS[name].command for name in SHOWN}
+    assert commands == {shown.command for shown in RESULTS.values()}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", RESULTS)
-def test_every_report_is_drawn(name: str, width: int, open_page: Open) -> None:
-    opened = open_page(result_page(name), width=width, color_scheme="dark")
-    if opened.evaluate("document.querySelectorAll('.plot').length"):
-        drawn(opened)
+def test_every_report_is_drawn_wide_narrow_light_and_dark(
+    name: str, open_page: Open, request: pytest.FixtureRequest
+) -> None:
+    opened = open_page(result_page(name), color_scheme="light", device_scale_factor=0.7)
     plots = opened.evaluate("document.querySelectorAll('.plot').length")
+    if plots:
+        drawn(opened)
     assert opened.evaluate("document.querySelectorAll('.plot .main-svg').length") >= plots
     assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if name in SHOWN:
+        _picture_of_docs(opened, name, renew=request.config.getoption("--renew"))
+    before = opened.evaluate("getComputedStyle(document.body).backgroundColor")
+    opened.page.emulate_media(color_scheme="dark")
+    opened.page.set_viewport_size({"width": 390, "height": 844})
+    opened.page.wait_for_function(
+        "() => [...document.querySelectorAll('.plot .main-svg')]"
+        ".every((svg) => svg.getBoundingClientRect().right <= 390)"
+    )
+    assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") != before
     assert opened.is_quiet()
+
+
+def _picture_of_docs(opened: Opened, name: str, *, renew: bool) -> None:
+    """The top of a report, for docs/reports.md; `--renew` takes it anew."""
+    file = PICTURES / f"report-{name}.png"
+    taken = opened.page.screenshot()
+    if renew:
+        file.write_bytes(taken)
+    assert file.exists(), f"{file.name} is missing: run pytest --renew"
+    kept = file.read_bytes()
+    assert len(kept) < 100_000 and kept[16:24] == taken[16:24]  # width and height
 
 
 @pytest.mark.slow

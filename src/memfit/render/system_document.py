@@ -207,7 +207,7 @@ def _logic(checks: tuple[LogicCheck, ...]) -> list[Block]:
 def _recommendations(document: SystemDocument) -> Iterator[Block]:
     made = [
         (f"train {name}", format_bytes(saved), "both measured")
-        for name, saved, _ in document.saved
+        for name, saved, _ in sorted(document.saved, key=lambda way: -way[1])
         if saved > 0
     ]
     advised = [

@@ -22,6 +22,7 @@ from memfit.render import Bars, Block, Text, Tone, read_report, to_html
 from memfit.render.html import page as page_module
 from memfit.render.html.embedded import PICTURES, RESULT, safe_json
 from memfit.render.html.markup import split_verdict
+from memfit.render.html.pictures import pictures
 from memfit.units import MIB
 from tests.render.html.hostile import NAMES, TARGET, hostile_plan
 from tests.render.pages import element
@@ -348,3 +349,24 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own() -> None:
     assert inner == plan_page(ppo_plan())
     assert trace()._repr_html_() is not None
     assert explanation()._repr_html_() is not None
+
+
+def test_each_picture_of_a_demonstration_is_there_once() -> None:
+    shown = RESULTS["demo"]
+    keys = [picture.key for picture in pictures(shown.data())]
+    assert len(keys) == len(set(keys))
+    assert {"beside-phases", "timeline", "before-after", "savings", "moments"} <= set(keys)
+
+
+def test_a_live_view_is_called_by_its_run_and_a_missed_target_is_bad() -> None:
+    page = result_page("watch")
+    assert "<h1>python train.py</h1>" in page
+    assert '<p class="verdict bad">' in page and "MISSED" in page
+    assert "┤" not in page.partition("</main>")[0]  # the picture shows it
+
+
+def test_one_reading_is_a_point_and_not_an_empty_picture() -> None:
+    one = replace(trace(), readings=trace().readings[:1])
+    (timeline,) = (p for p in pictures(render.trace_json(one, FORECAST)) if p.key == "timeline")
+    (whole,) = (t for t in timeline.traces if t["name"] == "memory of the run")
+    assert whole["mode"] == "markers"

@@ -170,7 +170,7 @@ def _areas(
         layout={
             "margin": {"l": 0, "r": 0, "t": 4, "b": 0},
             # A name that has no room is left out; it is told where one points.
-            "uniformtext": {"minsize": 10, "mode": "hide"},
+            "uniformtext": {"minsize": 9, "mode": "hide"},
         },
         height=420,
         table=rows_table((names("component"), "kind", *numbers("size", "bytes")), cells),

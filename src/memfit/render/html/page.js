@@ -28,7 +28,7 @@
   // A phone has room for three amounts below a picture, and for short names beside it.
   function fewer(axis) {
     if (!axis.tickvals || axis.tickvals.length < 5) return axis;
-    const every = Math.ceil((axis.tickvals.length - 1) / 2);
+    const every = Math.floor((axis.tickvals.length - 1) / 2);
     const kept = (_, at) => at % every === 0;
     return { ...axis, tickvals: axis.tickvals.filter(kept), ticktext: axis.ticktext.filter(kept) };
   }
@@ -213,8 +213,19 @@
     return new Response(stream).text();
   }
 
+  // A phone that is turned, a window that is made narrow.
+  function turning() {
+    let was = narrow();
+    addEventListener("resize", () => {
+      if (narrow() === was) return;
+      was = narrow();
+      if (window.Plotly) Object.keys(state).forEach(draw);
+    });
+  }
+
   async function start() {
     theme();
+    turning();
     copying();
     if (!find("memfit-plotly")) return;
     try {

@@ -12,6 +12,7 @@ from memfit.render.html.figure import (
     Trace,
     bar,
     byte_axis,
+    change_axis,
     label,
     legend_below,
     line,
@@ -24,7 +25,7 @@ from memfit.render.html.figure import (
 )
 from memfit.render.html.ledger_pictures import rows_table
 from memfit.render.html.palette import BAD, INK, series_colour
-from memfit.units import format_bytes
+from memfit.units import format_bytes, format_change
 
 _BYTES = (Counted.PYTHON, Counted.MALLOC, Counted.MAPPED, Counted.SHARED, Counted.OTHERS)
 _COLOURS = ("#4c9f45", "#a8bd3a", "#9a6237", "#72cbb9", "#16877a")
@@ -38,36 +39,40 @@ def in_use(data: Data) -> Iterator[Picture]:
         return
     frames = [reading["frame"] for reading in readings]
     traces: list[Trace] = []
+    grown: list[int] = []
     for what, colour in zip(_BYTES, _COLOURS, strict=True):
         found = [(r["frame"], r["in_use"][what]) for r in readings if r["in_use"].get(what)]
         if not found:
             continue
+        first = found[0][1]
+        grown += [amount - first for _, amount in found]
         traces.append(
             line(
                 what,
                 colour,
                 x=[frame for frame, _ in found],
-                y=[amount for _, amount in found],
-                text=[f"frame {f:,}, {what}: <b>{format_bytes(n)}</b>" for f, n in found],
+                y=[amount - first for _, amount in found],
+                text=[_since(f"frame {f:,}, {what}", n, first) for f, n in found],
                 mode="lines+markers",
             )
         )
     pss = [reading["pss_bytes"] for reading in readings]
-    words = [
-        f"frame {f:,}, all of it: <b>{format_bytes(n)}</b>"
-        for f, n in zip(frames, pss, strict=True)
-    ]
+    words = [_since(f"frame {f:,}, all of it", n, pss[0]) for f, n in zip(frames, pss, strict=True)]
+    more = [amount - pss[0] for amount in pss]
+    grown += more
     traces.append(
-        line("all memory of the process", INK, x=frames, y=pss, text=words, mode="lines+markers")
+        line("all memory of the process", INK, x=frames, y=more, text=words, mode="lines+markers")
     )
+    most = max(map(abs, grown))
     yield Picture(
         key="in-use",
-        title="Memory over frames",
-        note="Read where the environment waits. What goes on growing leaks; what ends does not.",
+        title="Growth over frames",
+        note="By how much each kind of memory grew since the first reading, read where the "
+        "environment waits. What goes on growing leaks; what ends does not.",
         traces=traces,
         layout={
             "xaxis": whole_axis(max(frames), title={"text": "frames"}, showgrid=False),
-            "yaxis": byte_axis(max(pss)),
+            "yaxis": change_axis(most) if min(grown) < 0 else byte_axis(most),
             "legend": legend_below(),
         },
         height=400,
@@ -84,6 +89,10 @@ def in_use(data: Data) -> Iterator[Picture]:
     )
     if data.get("holders"):
         yield _holders(data)
+
+
+def _since(where: str, amount: int, first: int) -> str:
+    return f"{where}: <b>{format_change(amount - first)}</b>, now {format_bytes(amount)}"
 
 
 def _holders(data: Data) -> Picture:

@@ -49,6 +49,7 @@ def timeline(data: Data) -> Iterator[Picture]:
         x=[seconds for seconds, _ in curve],
         y=[amount for _, amount in curve],
         text=[f"{seconds:.1f} s: <b>{format_bytes(amount)}</b>" for seconds, amount in curve],
+        mode="lines" if len(curve) > 1 else "markers",  # one reading makes no line
     )
     by_component, by_process = list(_components(data)), list(_processes(data))
     bands = list(_phases(data, last))
