@@ -48,7 +48,8 @@ def fix(spec: RunSpec, ledger: Ledger) -> Iterator[Fix]:
     names = ", ".join(f'"{name}"' for name in spec.built_alike)
     less = (knob("n_envs") - 1) * spec.built_alike_bytes
     yield Fix(
-        change=f"memfit.dropins.build_once({names}) before the envs are made (at least so much)",
+        change=f"memfit.dropins.build_once({names}) before the envs are made (at least so much), "
+        "if no env changes what these give: none did in its first steps",
         ledger=resized(ledger, [ROW], lambda size: size - less),
         safe=True,
         estimated=True,
