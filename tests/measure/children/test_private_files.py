@@ -151,7 +151,7 @@ class Servers:
         self.came = 0
         kinds: tuple[tuple[int, tuple[str, int] | str], ...] = (
             (socket.AF_INET, ("127.0.0.1", 0)),
-            (socket.AF_UNIX, "\0memfit-test-of-a-plan"),
+            (socket.AF_UNIX, ""),  # the kernel gives it an abstract name
             (socket.AF_UNIX, str(folder / "socket")),
         )
         self.sockets = [socket.socket(family) for family, _ in kinds]

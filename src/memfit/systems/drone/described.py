@@ -1,9 +1,9 @@
 """The training as two assessments describe it, with the waste they saw and the waste they missed.
 
 Kept on purpose: a history beside observations that contain it (which the second assessment had
-removed: `--first-fix`), observations cloned into a list and
-then stacked, a rollout that records gradients, one update over every step of every agent at once,
-graphs that are retained, and names that keep the last one alive while the next one is built.
+removed: `--first-fix`), observations cloned into a list and then stacked, a rollout that records
+gradients, one update over every step of every agent at once, graphs that are retained, and names
+that keep the last one alive while the next one is built.
 """
 
 from __future__ import annotations
@@ -29,11 +29,9 @@ class DescribedEnv:
         agents, device = settings.agents, flight.device
         self.settings = settings
         self.flight = flight
-        self.imu_history = (
-            None
-            if settings.first_fix
-            else torch.zeros(agents, settings.window, CHANNELS, device=device)
-        )
+        self.imu_history: Tensor | None = None
+        if not settings.first_fix:
+            self.imu_history = torch.zeros(agents, settings.window, CHANNELS, device=device)
         self.observations = torch.zeros(agents, settings.observation, device=device)
         self.pos_history = torch.zeros(agents, EPISODE, 3, device=device)
         self.step_count = 0
