@@ -96,7 +96,7 @@ def systems(data: Data) -> Iterator[Picture]:
         return
     rows = [
         (
-            f"{r['training']}, {r['knob']} {r['value']:,}",
+            f"{r['knob']} {r['value']:,}, {r['training']}",
             *(r["predicted_bytes"], r["measured_bytes"], r["upper_bytes"]),
         )
         for r in data["runs"]

@@ -32,6 +32,8 @@ _MOST_MEMBERS = 40
 _MOST_OF_EACH = 30  # rows of the table of processes
 _MOST_PHASES = 4000
 _UNKNOWN_PHASES = ("#b48ae6", "#72cbb9", "#d8483e", "#7db3f2", "#a8bd3a")
+_BELOW, _STRIP = 0.94, 0.965  # of the height: where memory ends, and where the strip begins
+_HIDDEN = {"visible": False, "fixedrange": True}
 Curve = Sequence[Sequence[Any]]
 
 
@@ -65,12 +67,12 @@ def timeline(data: Data) -> Iterator[Picture]:
     yield Picture(
         key="timeline",
         title="Memory over time",
-        note=_note(data, by_component, bands),
+        note=_note(by_component, bands, ahead),
         traces=traces,
         layout={
             "xaxis": time_axis(until, range=[0, max(until, 0.1)]),
-            "yaxis": byte_axis(reach(limit, highest)),
-            "yaxis2": {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
+            "yaxis": byte_axis(reach(limit, highest), domain=[0, _BELOW if bands else 1]),
+            "yaxis2": {"domain": [_STRIP, 1], "anchor": "x", "range": [0, 1], **_HIDDEN},
             "legend": legend_below(),
             "hovermode": "closest",
             **limit_line(limit, highest, upright=False),
@@ -93,7 +95,7 @@ def _is_curve(readings: Curve) -> bool:
     return bool(readings) and isinstance(readings[0], list)
 
 
-def _note(data: Data, by_component: Sequence[Trace], bands: Sequence[Trace]) -> str:
+def _note(by_component: Sequence[Trace], bands: Sequence[Trace], ahead: Sequence[Trace]) -> str:
     parts = ["The line is the memory of all processes of the run, shared pages counted once."]
     if by_component:
         parts.append(
@@ -101,8 +103,8 @@ def _note(data: Data, by_component: Sequence[Trace], bands: Sequence[Trace]) -> 
             "line came or went since. Choose a point to see what it consists of."
         )
     if bands:
-        parts.append("The strip at the bottom says in which phase the run was.")
-    if (data.get("forecast") or {}).get("reaches_limit_at") is not None:
+        parts.append("The strip above says in which phase the run was.")
+    if ahead:
         parts.append("The dotted line is the forecast.")
     return " ".join(parts)
 
@@ -197,7 +199,7 @@ def _phases(data: Data, last: float) -> Iterator[Trace]:
             "yaxis": "y2",
             "name": f"in {plain(phase)}",
             "x": [x for part in corners for x in part],
-            "y": [y for _ in corners for y in (0, 0.035, 0.035, 0, 0, None)],
+            "y": [y for _ in corners for y in (0, 1, 1, 0, 0, None)],
             "fillcolor": colour,
             "line": {"color": colour, "width": 0},
             "hoveron": "fills",
