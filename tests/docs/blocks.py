@@ -67,8 +67,10 @@ class Block:
 
 @cache
 def pages() -> list[Path]:
-    """README.md and docs/. Pages of checks are left out: tests/checks runs the checks on them."""
-    found = [page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "checks"]
+    """README.md and docs/, but pages of checks, which tests/checks runs, and measured documents,
+    which `memfit demo` writes."""
+    written = {"checks", "measured"}
+    found = [page for page in (ROOT / "docs").rglob("*.md") if page.parent.name not in written]
     return [ROOT / "README.md", *sorted(found)]
 
 

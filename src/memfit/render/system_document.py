@@ -239,5 +239,8 @@ def _monitoring(document: SystemDocument) -> Iterator[Block]:
         "Monitoring targets", ("training", *numbers("expected peak", "act above")), rows
     )
     limit = format_bytes(document.ways[-1].plan.upper_bytes).replace(" ", "")
-    yield Text("What to type while it runs, at the size that it is described with, made to fit:")
-    yield Code(f"memfit watch --total {limit} --serve")
+    yield Text(
+        "What to type while it runs, at the size that it is described with, made to fit (PID is "
+        "the number of its process):"
+    )
+    yield Code(f"memfit watch PID --total {limit} --serve")

@@ -95,6 +95,11 @@ def test_only_scripts_of_the_page_may_run() -> None:
         assert base64.b64encode(hashlib.sha256(text).digest()).decode() in page[:2000]
 
 
+def test_scripts_are_the_same_bytes_in_any_encoding_of_the_page_around_them() -> None:
+    """The frame of a notebook may stand in a page that does not say its encoding."""
+    assert (Path(page_module.__file__).parent / "page.js").read_text(encoding="utf-8").isascii()
+
+
 def test_a_page_is_the_same_each_time() -> None:
     assert plan_page(ppo_plan()) == plan_page(ppo_plan())
 

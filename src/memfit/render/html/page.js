@@ -35,7 +35,7 @@
   function short(words) {
     const signs = [...words];
     // A name with an entity or a mark in it is left as it is: it could be cut in the middle of one.
-    return signs.length > 22 && !/[&<]/.test(words) ? signs.slice(0, 21).join("") + "…" : words;
+    return signs.length > 22 && !/[&<]/.test(words) ? signs.slice(0, 21).join("") + "\u2026" : words;
   }
   const view = (key) => pictures[key].views.find((one) => one.key === state[key].shown);
 
