@@ -69,7 +69,9 @@ def demo(*, updates: int = 4, progress: Progress | None = None) -> Demo:
     )
     recorded = _recorded(progress)
     say(progress, "making each fix of it in a child, to see what it saves")
-    optimized = optimize(script, safe_only=True, quick=True, timeout=RUN_SECONDS, progress=progress)
+    optimized = optimize(
+        script, safe_only=True, quick=True, repeats=1, timeout=RUN_SECONDS, progress=progress
+    )
     return Demo(
         described=described,
         plan=planned,

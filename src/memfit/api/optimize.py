@@ -12,7 +12,7 @@ from memfit.api.check import settings_for as check_settings_for
 from memfit.api.optimize_goal import Reaching, parse_goal
 from memfit.api.optimize_patch import left_over, patched_with, script_to_patch, write_patch
 from memfit.api.optimize_places import place_of
-from memfit.api.optimize_runs import Runs
+from memfit.api.optimize_runs import REPEATS, Runs
 from memfit.api.plan import say
 from memfit.api.tried_fixes import (
     RunTarget,
@@ -47,6 +47,7 @@ def optimize(
     ignore: Sequence[str] = (),
     safe_only: bool = False,
     quick: bool = False,
+    repeats: int = REPEATS,
     timeout: float = 120.0,
     network: bool = False,
     write: str | Path | None = None,
@@ -58,7 +59,8 @@ def optimize(
     Each is made in a child that trains for a few real updates with the same seeds; nothing of the
     target is edited. `goal` is a size (`8GiB`) or a value of a setting that is to fit into the
     limit (`n_envs=64`). With `quick`, the unchanged target is run twice in all, and not again
-    between the fixes. With the `engine` "ray", runs are made on the nodes of a cluster.
+    between the fixes. Where runs differ by too much to tell a saving, a change is made up to
+    `repeats` times. With the `engine` "ray", runs are made on the nodes of a cluster.
     """
     started = time.monotonic()
     codes = wanted(*_codes(select, ignore))
@@ -87,7 +89,7 @@ def optimize(
                 f"{', '.join(sorted(planned.ledger.knobs))}"
             )
     with place_of(engine, job, timeout) as place:
-        runs = Runs(job=job, timeout=timeout, place=place)
+        runs = Runs(job=job, timeout=timeout, place=place, repeats=repeats)
         fixes = _fixes(planned, codes, select, safe_only=safe_only, described=bool(job.spec))
         _first_runs(runs, len(fixes), progress)
         runs.ahead([fix.changes for fix in fixes])

@@ -18,6 +18,7 @@ from memfit.model.confinement import Confinement
 from memfit.model.job import Answer, Job, Look, Status, Trained
 from memfit.units import format_bytes
 
+REPEATS = 3  # of one change, and so many unchanged ones, where runs differ
 _SHARE = 0.4  # of the time that a run may take, after which it has trained enough
 _LACKS_TRAINING = (Status.NEVER_LEARNED, Status.TIMED_OUT)
 
@@ -42,6 +43,7 @@ class Runs:
     job: Job
     timeout: float
     place: Place = field(default_factory=Here)
+    repeats: int = REPEATS
     updates: int = 0
     count: int = 0
     rehearsed: bool = False

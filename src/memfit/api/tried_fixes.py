@@ -12,7 +12,6 @@ from memfit.errors import MemfitError
 from memfit.model import Changes, Ledger, Plan
 from memfit.model.optimized import TriedFix
 
-_MOST_RUNS = 3  # of one change, and so many unchanged ones, where runs differ
 _TELLS = 0.1  # of a saving: runs that differ by more tell too little of it
 _SEEN = ("start", "build", "rollout", "update")  # the phases that a run of a few updates has
 
@@ -82,8 +81,8 @@ def _middle_run(fix: TriedFix, runs: Runs) -> Run:
     blocks from run to run. These are then repeated too.
     """
     made = [runs.run(fix.changes)]
-    while len(made) < _MOST_RUNS and runs.differs_by > _TELLS * _saved(made, runs):
-        if len(runs.unchanged) < _MOST_RUNS:
+    while len(made) < runs.repeats and runs.differs_by > _TELLS * _saved(made, runs):
+        if len(runs.unchanged) < runs.repeats:
             runs.run_unchanged()
         made.append(runs.run(fix.changes))
     whole = sorted((run for run in made if run.peak_bytes is not None), key=_peak)
