@@ -62,6 +62,7 @@ class ReplayFork:
         pickle.dump((tables.nbytes, replace(told, tables=b""), seeds), self._told)
         self._told.write(tables)
         self._told.flush()
+        del tables, told  # the fork has them now, and may be large itself
         growth: dict[str, HeapGrowth] = pickle.load(self._found)
         return growth
 
