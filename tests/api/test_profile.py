@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,16 @@ def test_a_leak_is_found_weighed_and_named() -> None:
     assert found.holders[0].where.endswith(f"odd_envs.py:{line}")
 
 
+@pytest.mark.xfail(
+    sys.version_info >= (3, 13),
+    strict=False,
+    reason="the owner is told as logging.Manager there; the cause is not known",
+)
 def test_what_a_package_keeps_is_named_from_its_class() -> None:
     found = quick("NamesLoggers", timeout=280.0)
     assert found.verdict is MemoryVerdict.LEAKING
     assert found.holders[0].path.startswith("logging.Logger.manager.loggerDict[*]")
-    # The class that the path begins with, or that of its manager: both keep it.
-    assert found.holders[0].owner in ("logging.Logger", "logging.Manager")
+    assert found.holders[0].owner == "logging.Logger"
     assert found.holders[0].per_frame == pytest.approx(300, rel=0.2)
 
 

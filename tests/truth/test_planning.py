@@ -48,7 +48,7 @@ def test_what_if_a_minibatch_were_64_times_larger(tmp_path: Path) -> None:
 
 @pytest.mark.xfail(
     strict=False,
-    reason="476 to 541 MiB were measured: the steps of a replay lie in two processes at once",
+    reason="476 to 508 MiB were measured, 541 before the steps of a replay were let go of",
 )
 def test_planning_a_run_of_100_gb_takes_little(tmp_path: Path) -> None:
     answer, planner = kernel.plan("dqn_huge.py", cwd=tmp_path)

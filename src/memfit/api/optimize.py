@@ -58,9 +58,9 @@ def optimize(
 
     Each is made in a child that trains for a few real updates with the same seeds; nothing of the
     target is edited. `goal` is a size (`8GiB`) or a value of a setting that is to fit into the
-    limit (`n_envs=64`). With `quick`, the unchanged target is run twice in all, and not again
-    between the fixes. Where runs differ by too much to tell a saving, a change is made up to
-    `repeats` times. With the `engine` "ray", runs are made on the nodes of a cluster.
+    limit (`n_envs=64`). With `quick`, the unchanged target is run twice, and not again between
+    the fixes. Where runs differ by too much to tell a saving, a change and the unchanged target are
+    run up to `repeats` times. With the `engine` "ray", runs are made on the nodes of a cluster.
     """
     started = time.monotonic()
     codes = wanted(*_codes(select, ignore))
